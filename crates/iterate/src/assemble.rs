@@ -31,6 +31,7 @@ use dastac_loops::{BufferId, For, Function, If, Index, Mode, Module, Stmt, Value
 use super::append::{self, Appending};
 use super::compile::{Filled, fill, statements};
 use super::graph;
+use super::join_segments::join_segments;
 use super::kernel::{Factor, Gathers, IterateError, Kernel, Kind, Operand};
 use super::result_mode::ResultMode;
 use super::space::on_levels;
@@ -461,7 +462,7 @@ fn in_pattern(
     (result, factor): (&Operand, usize),
 ) -> Result<(Vec<Stmt>, Walks), IterateError> {
     let goal = &mut ResultMode::SamePattern { factor };
-    let (mut body, walks) = statements(function, module, kernel, goal)?;
+    let (mut body, mut walks) = statements(function, module, kernel, goal)?;
     // There are as many values as the operand has.
     let operand = &kernel.operands[kernel.products[0].factors[factor].operand];
     let size = module.buffers[operand.values.0 as usize].size.clone();
@@ -475,5 +476,6 @@ fn in_pattern(
         let clear = For::new(at, Index::Const(0), size, clear).parallel();
         body.insert(0, Stmt::For(clear));
     }
+    join_segments(&mut body, kernel, &mut walks);
     Ok((body, walks))
 }

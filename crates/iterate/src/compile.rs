@@ -24,6 +24,7 @@ use dastac_loops::{For, Function, Index, Mode, Module, Stmt};
 
 use super::builder::Builder;
 use super::graph;
+use super::join_segments::join_segments;
 use super::kernel::{IterateError, Kernel};
 use super::result_mode::ResultMode;
 use super::space::on_levels;
@@ -73,7 +74,7 @@ pub fn fill(
     let kernel = &on_levels(kernel)?;
     let mut part = Function::new(function.name.clone(), Vec::new());
     part.vars = std::mem::take(&mut function.vars);
-    let (body, walks) = statements(&mut part, module, kernel, &mut ResultMode::AtPlaces)?;
+    let (body, mut walks) = statements(&mut part, module, kernel, &mut ResultMode::AtPlaces)?;
     (function.vars, function.body) = (part.vars, body);
     // Loops over whole extents, not over positions.
     let whole = |inner: &&For| {
@@ -81,7 +82,9 @@ pub fn fill(
         inner.lower == [Index::Const(0)] && kernel.head.iter().any(ends)
     };
     let all = |loops: &[&For]| loops.len() == kernel.head.len() && loops.iter().all(whole);
-    Ok(Filled { whole: set_once(&mut function.body, kernel, &all), walks })
+    let whole = set_once(&mut function.body, kernel, &all);
+    join_segments(&mut function.body, kernel, &mut walks);
+    Ok(Filled { whole, walks })
 }
 
 /// What keeps a kernel from being compiled; nothing is added to the module.

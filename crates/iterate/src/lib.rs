@@ -15,6 +15,7 @@ mod compile;
 mod conditions;
 mod extents;
 mod graph;
+mod join_segments;
 mod kernel;
 mod lattice;
 mod level;

@@ -13,6 +13,8 @@ pub type Walks = BTreeMap<VarId, Walk>;
 pub struct Walk {
     /// The iterator whose values it finds; nothing where it looks for one value.
     pub iterator: Option<usize>,
+    /// Iterators of loops around it that became one with it, ascending.
+    pub joined: BTreeSet<usize>,
     /// Which values.
     pub over: Over,
     /// The operands whose levels say so, ascending.
@@ -55,7 +57,13 @@ impl Walk {
         over: Over,
         operands: impl IntoIterator<Item = usize>,
     ) -> Walk {
-        Walk { iterator, over, operands: operands.into_iter().collect() }
+        let joined = BTreeSet::new();
+        Walk { iterator, joined, over, operands: operands.into_iter().collect() }
+    }
+
+    /// The iterators whose values it finds.
+    pub fn iterators(&self) -> impl Iterator<Item = usize> + '_ {
+        self.joined.iter().copied().chain(self.iterator)
     }
 
     /// What a loop with several variables goes over: where one of them finds more values than another, so does the
@@ -63,6 +71,7 @@ impl Walk {
     pub fn join(self, other: &Walk) -> Walk {
         Walk {
             iterator: self.iterator.or(other.iterator),
+            joined: &self.joined | &other.joined,
             over: self.over.max(other.over),
             operands: &self.operands | &other.operands,
         }

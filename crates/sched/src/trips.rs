@@ -102,21 +102,21 @@ struct Rules<'a> {
 impl Rules<'_> {
     fn described(&self, counted: Vec<Counted>) -> Vec<Loop> {
         // The iterators of the loops around, indexed by depth.
-        let mut around: Vec<Option<usize>> = Vec::new();
+        let mut around: Vec<Vec<usize>> = Vec::new();
         let mut loops = Vec::new();
         for one in counted {
             around.truncate(one.depth);
             let over = self.over(&one, &around);
             around.push(match &over {
-                LoopOver::Walk { walk, .. } => walk.iterator,
-                _ => None,
+                LoopOver::Walk { walk, .. } => walk.iterators().collect(),
+                _ => Vec::new(),
             });
             loops.push(Loop { name: one.name, depth: one.depth, over });
         }
         loops
     }
 
-    fn over(&self, one: &Counted, around: &[Option<usize>]) -> LoopOver {
+    fn over(&self, one: &Counted, around: &[Vec<usize>]) -> LoopOver {
         if let Some((rule, walk)) = self.walk(&one.vars) {
             let walk = match (one.body, walk.over) {
                 (Body::Empty, Over::Elements | Over::Subsections) => {
@@ -125,7 +125,7 @@ impl Rules<'_> {
                 _ => walk,
             };
             let mut iterators: Vec<usize> = Vec::new();
-            for iterator in around.iter().copied().chain([walk.iterator]).flatten() {
+            for iterator in around.iter().flatten().copied().chain(walk.iterators()) {
                 if !iterators.contains(&iterator) {
                     iterators.push(iterator);
                 }
