@@ -9,8 +9,14 @@ use crate::fusion::{Piece, Piecewise, fuse};
 use crate::index::symbols_of;
 use crate::part::{Candidate, Part};
 use crate::polynomial::Polynomial;
-use crate::search::{in_order, search};
+use crate::search::{in_order, is_simple, search};
 use crate::{Layout, LayoutError};
+
+/// Of a set with more basic sets than this, no layout is looked for where a simple one of an enclosing set is known.
+const BASIC_SETS: usize = 2;
+
+/// The same limit for sets of at most two dimensions, which are counted quickly.
+const BASIC_SETS_OF_MATRICES: usize = 5;
 
 /// Chooses a layout for a set of elements.
 ///
@@ -33,6 +39,7 @@ pub struct Builder {
     chosen: Option<Vec<usize>>,
     align: u32,
     regions: Vec<Set>,
+    enclosing: Option<Set>,
 }
 
 impl Layout {
@@ -44,6 +51,7 @@ impl Layout {
             chosen: None,
             align: 1,
             regions: Vec::new(),
+            enclosing: None,
         }
     }
 }
@@ -75,6 +83,13 @@ impl Builder {
         self
     }
 
+    /// A set that contains the elements and may be stored instead: it is taken where its index is simple and theirs is
+    /// not, as when a band reaches into the corner of a tensor with symmetries.
+    pub fn enclosing(mut self, enclosing: Set) -> Builder {
+        self.enclosing = Some(enclosing);
+        self
+    }
+
     /// The elements.
     pub(crate) fn stored(&self) -> &Set {
         &self.stored
@@ -83,12 +98,16 @@ impl Builder {
     /// The same choices for other elements.
     pub(crate) fn elements(mut self, stored: &Set) -> Builder {
         self.stored = stored.clone();
+        self.enclosing = None;
         self
     }
 
     /// The order of loops, if nothing else was chosen.
     pub(crate) fn plain_order(&self) -> Option<&[usize]> {
-        let plain = self.chosen.is_none() && self.align == 1 && self.regions.len() <= 1;
+        let plain = self.chosen.is_none()
+            && self.align == 1
+            && self.regions.len() <= 1
+            && self.enclosing.is_none();
         plain.then_some(&self.loop_order)
     }
 
@@ -97,7 +116,25 @@ impl Builder {
     /// # Errors
     /// An infinite set, an order that is no permutation, rows with gaps to be aligned, a failure of isl, Barvinok not
     /// being there.
-    pub fn build(self) -> Result<Layout, LayoutError> {
+    pub fn build(mut self) -> Result<Layout, LayoutError> {
+        let Some(enclosing) = self.enclosing.take() else { return self.of_elements() };
+        let around = self.clone().elements(&enclosing).regions(Vec::new()).of_elements();
+        match around {
+            Ok(around) if is_simple(&around.index) => {
+                // The pieces of a count multiply with the basic sets, in each dimension.
+                let most =
+                    if self.stored.rank() <= 2 { BASIC_SETS_OF_MATRICES } else { BASIC_SETS };
+                if self.stored.basic_set_count()? > most {
+                    return Ok(around);
+                }
+                let own = self.of_elements()?;
+                Ok(if is_simple(&own.index) { own } else { around })
+            }
+            _ => self.of_elements(),
+        }
+    }
+
+    fn of_elements(self) -> Result<Layout, LayoutError> {
         let given = self.stored.dims()?.into_iter().zip(self.stored.fresh_dims("i")?);
         let dims: Vec<String> =
             given.map(|(name, fresh)| if name.is_empty() { fresh } else { name }).collect();

@@ -71,6 +71,10 @@ impl Layout {
             let mut builder = Layout::builder(&stored)
                 .loop_order(&appearance_order(inferred, tensor))
                 .regions(regions(inferred, tensor, &stored)?);
+            let unique = &inferred.tensors[tensor.0].unique;
+            if !unique.is_subset(&stored)? {
+                builder = builder.enclosing(unique.with_dim_names(&stored.dims()?)?);
+            }
             if let Some(choice) = &inferred.program.tensor(tensor).layout {
                 if let Some(order) = &choice.order {
                     builder = builder.order(order);

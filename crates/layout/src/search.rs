@@ -85,6 +85,12 @@ impl Cost {
     }
 }
 
+/// Whether an index has few pieces, without many floors.
+pub(crate) fn is_simple(index: &Piecewise) -> bool {
+    let floors = index.pieces.iter().map(|piece| piece.polynomial.floors()).max();
+    Cost { pieces: index.pieces.len(), floors: floors.unwrap_or(0) }.is_simple(SIMPLE_FLOORS)
+}
+
 /// The best candidate so far.
 struct Best {
     floors: usize,
