@@ -12,6 +12,7 @@
 
 mod build;
 pub mod check;
+mod convert;
 mod counting;
 mod dense;
 mod entries;
@@ -32,6 +33,7 @@ pub(crate) mod tests;
 
 pub use build::{Build, Building, Duplicates};
 pub use check::Invalid;
+pub use convert::{Moved, Room};
 pub use entries::Entries;
 pub use index::{Index, Indices};
 pub use level::LevelData;
