@@ -33,7 +33,6 @@ pub(crate) mod tests;
 
 pub use build::{Build, Building, Duplicates};
 pub use check::Invalid;
-pub use convert::{Moved, Room};
 pub use entries::Entries;
 pub use index::{Index, Indices};
 pub use level::LevelData;

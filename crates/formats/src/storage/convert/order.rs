@@ -11,7 +11,8 @@
 
 use std::ops::Range;
 
-use super::{Moved, Room, Source, Starts, StorageError, Stores, Task, run};
+use super::super::StorageError;
+use super::source::{Moved, Room, Source, Starts, Stores, Task, run};
 use crate::format::Format;
 use dastac_elements::{Element, Storage, View, with_type};
 
@@ -179,9 +180,8 @@ impl<'a> Source<'a> {
             }
             return nodes;
         }
-        let columns: Vec<Vec<u32>>;
         let above = (0..level).filter(|at| self.starts[*at].len() > 1);
-        columns = above.map(|at| self.spread(at)).collect();
+        let columns: Vec<Vec<u32>> = above.map(|at| self.spread(at)).collect();
         let own = self.spread(level);
         for (entry, coordinate) in own.iter().enumerate() {
             let differs = |all: &[u32]| entry == 0 || all[entry - 1] != all[entry];

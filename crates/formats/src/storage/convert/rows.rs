@@ -1,9 +1,10 @@
 //! Conversions by counting: to dense levels with one compressed level below them (`csr`, `csc`), or to two compressed
 //! ones, from any order of dimensions in which entries come to each row in the order of its columns.
 
+use super::super::StorageError;
 use super::super::counting::{Counting, Entries, Near, Rows};
 use super::super::key::Packing;
-use super::{Moved, Room, Source, Starts, StorageError, Stores};
+use super::source::{Moved, Room, Source, Starts, Stores};
 use crate::format::Format;
 use dastac_elements::{Element, View, with_type};
 
