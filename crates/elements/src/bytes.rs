@@ -1,6 +1,6 @@
 //! Memory of a length and an alignment that are known when it is made.
 //!
-//! This and `view.rs` are the crate's only files with `unsafe`.
+//! This, `view.rs` and `shared.rs` are the crate's only files with `unsafe`.
 
 #![allow(unsafe_code)]
 
@@ -87,6 +87,22 @@ impl Bytes {
         // padding.
         let layout = unsafe { Layout::from_size_align_unchecked(capacity, align_of::<T>()) };
         Bytes { pointer, length, initialised: length, memory: Memory::Heap(layout) }
+    }
+
+    /// The bytes as a vector of elements, which stay where they are; the bytes themselves where they are not those of a
+    /// vector. They must be those of a slice of the type.
+    pub(crate) fn into_vec<T: Native>(self) -> Result<Vec<T>, Bytes> {
+        let size = size_of::<T>();
+        let Memory::Heap(layout) = &self.memory else { return Err(self) };
+        let whole = layout.size().is_multiple_of(size) && self.length.is_multiple_of(size);
+        if layout.size() == 0 || layout.align() != align_of::<T>() || !whole {
+            return Err(self);
+        }
+        let (length, capacity) = (self.length / size, layout.size() / size);
+        let bytes = ManuallyDrop::new(self);
+        // SAFETY: the memory was allocated by the global allocator with the layout of that many elements, of which
+        // `length` are initialised and values of `T`; nothing else owns it any more.
+        Ok(unsafe { Vec::from_raw_parts(bytes.pointer.cast().as_ptr(), length, capacity) })
     }
 
     /// Makes it `length` bytes long, where its memory suffices: bytes that come to it hold anything that they held, or

@@ -117,6 +117,17 @@ impl Storage {
         (T::ELEMENT == self.element).then(|| self.view_mut().into_typed())
     }
 
+    /// As a vector, if they are of this type: in the same memory where they came from one, else copied.
+    pub fn into_vec<T: Native>(self) -> Option<Vec<T>> {
+        (T::ELEMENT == self.element).then(|| match self.bytes.into_vec() {
+            Ok(all) => all,
+            Err(bytes) => {
+                let all = View::of_bytes(self.element, self.space, bytes.as_slice());
+                all.typed().to_vec()
+            }
+        })
+    }
+
     /// As a slice of what they are. Panics if they are of another type; for use where [`with_type!`] chose it.
     pub fn typed<T: Native>(&self) -> &[T] {
         self.view().typed()

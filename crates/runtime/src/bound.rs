@@ -19,7 +19,6 @@ pub(crate) struct Bound<'a> {
 }
 
 /// A tensor in one format.
-#[expect(clippy::large_enum_variant, reason = "there are few, one for each tensor")]
 #[derive(Debug)]
 pub(crate) enum Converted<'a> {
     /// The arrays stand in memory of the run time.
@@ -105,7 +104,13 @@ impl<'a> Bound<'a> {
             return Err(Error::IndexWidth { tensor: name.into(), expected, found });
         }
         let mut copies = Vec::new();
-        if !others.is_empty() {
+        if others.iter().all(|one| one.part.is_none()) {
+            let failed = |source| Error::Storage { tensor: name.into(), source };
+            for one in others {
+                let copy = view.convert(&one.format, copying()).map_err(failed)?;
+                copies.push(Converted::new(name, copy, wide)?);
+            }
+        } else {
             let own = view.to_tensor();
             let own = own.map_err(|source| Error::Storage { tensor: name.into(), source })?;
             copies = converted(name, &own, others, wide)?;

@@ -6,7 +6,6 @@
 
 use rayon::prelude::*;
 
-use super::counting::Near;
 use super::entries::Entries;
 use super::key::{Key, Packing};
 use super::sort::sort;
@@ -79,8 +78,10 @@ impl Tensor {
             return self.computed(&packing, format, build);
         }
         let own = Packing::of(self.space.clone())?;
-        if let Some(counted) = self.counted((&own, &packing), format, (build, Near::default()))? {
-            return Ok(counted);
+        if let Some(view) = self.as_view()
+            && let Some(found) = view.converted(format, build)?
+        {
+            return Ok(found);
         }
         let low = if self.is_sorted() { packing.lowest_unsorted(&own) } else { 0 };
         let element = self.values.element();

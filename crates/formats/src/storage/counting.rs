@@ -1,9 +1,8 @@
-//! Conversions by counting, in time linear in entries and extents: to dense levels with one compressed level below
-//! them (`csr`, `csc`), or to two compressed ones, from any order of coordinates.
+//! Entries into rows by counting, in time linear in entries and rows.
 //!
 //! A *row* here is a position of the dense levels. Entries of each row are counted, which says where the row begins,
 //! and every entry goes to the next place of its row. Entries of a row keep their order, so it must be that of the
-//! last level already.
+//! last level already. Each thread counts and moves a part of the entries, which has places of its own in each row.
 //!
 //! Where the result is larger than a cache, and entries that follow each other go to rows far from each other, that
 //! would be a miss for each entry. So entries go to buckets of neighbouring rows first, as records that are written one
@@ -14,12 +13,8 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
-use super::build::{Build, Left, zeroed};
-use super::key::Packing;
-use super::{Indices, LevelData, StorageError, Tensor};
-use crate::format::Format;
-use crate::level::Role;
-use dastac_elements::{Element, Native, Storage, with_type};
+use super::StorageError;
+use dastac_elements::{Element, Native, Shared, Storage};
 
 /// What is near.
 #[derive(Clone, Copy)]
@@ -47,20 +42,17 @@ const MOST_BUCKETS: usize = 1 << 9;
 /// Rows are counted by so many bins, of which buckets of about the same number of entries are made.
 const BINS: u32 = 1 << 12;
 
-/// How many rows without entries may come on each entry, where rows without entries are left out afterwards.
-const SPARSE: u64 = 4;
-
 /// The entries of a tensor: below each position of its levels but the last, a segment of coordinates.
-struct Entries<'a> {
+pub(super) struct Entries<'a> {
     /// What the coordinates above say of row and column, by position.
-    above: Vec<[u32; 2]>,
+    pub(super) above: Vec<[u32; 2]>,
     /// Where the segments begin; nothing if each is one coordinate.
-    positions: Option<&'a [u32]>,
-    coordinates: &'a [u32],
+    pub(super) positions: Option<&'a [u32]>,
+    pub(super) coordinates: &'a [u32],
     /// What a coordinate adds to row and column.
-    step: [u32; 2],
+    pub(super) step: [u32; 2],
     /// Whether rows follow from the coordinates alone.
-    flat: bool,
+    pub(super) flat: bool,
 }
 
 impl Entries<'_> {
@@ -143,11 +135,11 @@ impl Entries<'_> {
 }
 
 /// Where entries go.
-struct Rows<'a, V> {
+pub(super) struct Rows<'a, V> {
     /// Where each row ends.
-    ends: &'a mut [u32],
-    coordinates: &'a mut [u32],
-    values: &'a mut [V],
+    pub(super) ends: &'a mut [u32],
+    pub(super) coordinates: &'a mut [u32],
+    pub(super) values: &'a mut [V],
 }
 
 impl<'a, V: Copy> Rows<'a, V> {
@@ -191,38 +183,69 @@ impl Bucket {
 }
 
 /// What is done, in one of two ways.
-struct Counting<'a> {
-    entries: &'a Entries<'a>,
-    rows: u32,
-    threads: usize,
-    near: Near,
+pub(super) struct Counting<'a> {
+    pub(super) entries: &'a Entries<'a>,
+    pub(super) rows: u32,
+    pub(super) threads: usize,
+    pub(super) near: Near,
 }
 
 impl Counting<'_> {
-    fn fill<V: Native>(&self, values: &[V], to: Rows<'_, V>) -> Result<(), StorageError> {
+    pub(super) fn fill<V: Native>(
+        &self,
+        values: &[V],
+        to: Rows<'_, V>,
+    ) -> Result<(), StorageError> {
         let bytes = to.ends.len() * 4 + values.len() * (size_of::<V>() + 4);
         match bytes > self.near.result && self.entries.are_scattered(self.near.rows) {
             true if size_of::<V>() <= 8 => self.in_buckets::<V, 2>(values, to)?,
             true => self.in_buckets::<V, 3>(values, to)?,
-            false => self.at_once(values, to)?,
+            false if self.in_parts() => self.by_parts(values, to),
+            false => self.at_once(values, to),
         }
         Ok(())
     }
 
-    /// Without buckets. Indices stand in memory with huge pages first, because they are written far from each other.
-    fn at_once<V: Native>(&self, values: &[V], to: Rows<'_, V>) -> Result<(), StorageError> {
-        let (rows, entries) = (to.ends.len(), to.coordinates.len());
-        let mut memory = scratch(Element::U32, rows + entries)?;
-        let Some(indices) = memory.as_mut_slice::<u32>() else { return Ok(()) };
-        let (ends, coordinates) = indices.split_at_mut(rows);
-        let mut near = Rows { ends, coordinates, values: to.values };
+    /// Without buckets, on one thread.
+    fn at_once<V: Native>(&self, values: &[V], mut to: Rows<'_, V>) {
+        to.ends.fill(0);
         let all = 0..self.entries.above.len();
-        self.entries.rows(all.clone(), |row| near.ends[row as usize] += 1);
-        near.begin(0);
-        self.entries.each(all, values, |row, column, value| near.put((row, 0), column, value));
-        to.ends.copy_from_slice(near.ends);
-        to.coordinates.copy_from_slice(near.coordinates);
-        Ok(())
+        self.entries.rows(all.clone(), |row| to.ends[row as usize] += 1);
+        to.begin(0);
+        self.entries.each(all, values, |row, column, value| to.put((row, 0), column, value));
+    }
+
+    /// Whether threads can have counts of their own, which must not be many more than there are entries.
+    fn in_parts(&self) -> bool {
+        self.threads > 1 && self.rows as usize * self.threads <= 4 * self.entries.coordinates.len()
+    }
+
+    /// Without buckets, each thread with a part of the entries.
+    fn by_parts<V: Native>(&self, values: &[V], to: Rows<'_, V>) {
+        let parts = self.entries.parts(self.threads);
+        let count = |part: &Range<usize>| {
+            let mut counts = vec![0u32; self.rows as usize];
+            self.entries.rows(part.clone(), |row| counts[row as usize] += 1);
+            counts
+        };
+        let mut counts: Vec<Vec<u32>> = parts.par_iter().with_max_len(1).map(count).collect();
+        // From how many entries each part has in a row to where they begin.
+        let mut sum = 0;
+        for (row, end) in to.ends.iter_mut().enumerate() {
+            for counts in &mut counts {
+                (counts[row], sum) = (sum, sum + counts[row]);
+            }
+            *end = sum;
+        }
+        let (coordinates, moved) = (Shared::of(to.coordinates), Shared::of(to.values));
+        parts.par_iter().with_max_len(1).zip(counts).for_each(|(part, mut next)| {
+            self.entries.each(part.clone(), values, |row, column, value| {
+                let place = &mut next[row as usize];
+                coordinates.set(*place as usize, column);
+                moved.set(*place as usize, value);
+                *place += 1;
+            });
+        });
     }
 
     /// Buckets of about the same number of entries, in parts.
@@ -259,6 +282,7 @@ impl Counting<'_> {
         values: &[V],
         to: Rows<'_, V>,
     ) -> Result<(), StorageError> {
+        to.ends.fill(0);
         let entries = self.entries.coordinates.len();
         let wanted = (entries * 8 * N).div_ceil(self.near.bucket).clamp(self.threads, MOST_BUCKETS);
         let parts = self.entries.parts(self.threads);
@@ -352,147 +376,4 @@ fn column<const N: usize>(record: &[i64; N]) -> u32 {
 fn value<V: Native, const N: usize>(record: &[i64; N]) -> V {
     let high = record.get(2).map_or(0, |high| u128::from(high.cast_unsigned()) << 64);
     V::from_word(u128::from(record[1].cast_unsigned()) | high)
-}
-
-/// What the levels of a target are to this way of conversion.
-struct Target {
-    /// Positions of all levels but the last, as if they were dense.
-    rows: u32,
-    /// By level: what its coordinate adds to the row; of the last one, nothing.
-    strides: Vec<u32>,
-    /// Whether rows without entries are left out.
-    squeezed: bool,
-}
-
-impl Target {
-    fn new(format: &Format, packing: &Packing, entries: usize) -> Option<Target> {
-        let (last, above) = format.levels().split_last()?;
-        let squeezed = matches!(above, [one] if one.is_segmented());
-        let dense = |level: &crate::level::Level| level.is_full() && level.kind.arrays().is_empty();
-        if !last.is_segmented() || above.is_empty() || !(squeezed || above.iter().all(dense)) {
-            return None;
-        }
-        let space = packing.space();
-        u32::try_from(space.extent(above.len()).saturating_sub(1)).ok()?;
-        let mut rows = 1u32;
-        let mut strides = vec![0; above.len()];
-        for level in (0..above.len()).rev() {
-            strides[level] = rows;
-            rows = rows.checked_mul(u32::try_from(space.extent(level)).ok()?)?;
-        }
-        let few = u64::from(rows) <= SPARSE * entries as u64;
-        (!squeezed || few).then_some(Target { rows, strides, squeezed })
-    }
-}
-
-impl Tensor {
-    /// The same tensor in another format, if counting makes it: see the page.
-    pub(super) fn counted(
-        &self,
-        (own, packing): (&Packing, &Packing),
-        format: &Format,
-        (build, near): (Build, Near),
-    ) -> Result<Option<Tensor>, StorageError> {
-        let Some(target) = Target::new(format, packing, self.values.len()) else { return Ok(None) };
-        let (order, sorted) = (packing.space().order(), self.space.order());
-        let (Some(order), Some(sorted)) = (order, sorted) else { return Ok(None) };
-        let Some((last, above)) = self.format.levels().split_last() else { return Ok(None) };
-        // Entries, each once, in an order that is one of the last level's in each row.
-        let in_order = packing.lowest_unsorted(own) >= packing.shift(target.strides.len() - 1);
-        let entries = self.is_sorted() && self.is_compact() && last.unique && in_order;
-        if !entries || packing.bits > 64 || u32::try_from(self.values.len()).is_err() {
-            return Ok(None);
-        }
-        let data = &self.levels[above.len()];
-        let positions = match (last.kind.arrays(), data.positions()) {
-            ([Role::Coordinates], None) => None,
-            ([Role::Positions, Role::Coordinates], Some(Indices::U32(positions))) => {
-                Some(&positions[..])
-            }
-            _ => return Ok(None),
-        };
-        let Some(Indices::U32(coordinates)) = data.coordinates() else { return Ok(None) };
-        let place_of = |dimension: &usize| order.iter().position(|own| own == dimension);
-        let step = match place_of(&sorted[above.len()]) {
-            Some(level) if level < target.strides.len() => [target.strides[level], 0],
-            _ => [0, 1],
-        };
-        let shifts = sorted[..above.len()].iter().map(|at| packing.shift_of(*at));
-        let keys: Vec<u64> = self.keys(shifts)?.0;
-        // Rows and columns have 32 bits.
-        #[allow(clippy::cast_possible_truncation)]
-        let above = keys.into_par_iter().map(|key| {
-            let strides = target.strides.iter().enumerate();
-            let of = |(at, stride)| packing.coordinate(key, at) as u32 * stride;
-            [strides.map(of).sum(), packing.coordinate(key, target.strides.len()) as u32]
-        });
-        let above: Vec<[u32; 2]> = above.collect();
-        let flat = above.iter().all(|[row, _]| *row == 0);
-        let entries = Entries { above, positions, coordinates, step, flat };
-        self.in_rows(&entries, &target, (packing, format), (build, near)).map(Some)
-    }
-
-    fn in_rows(
-        &self,
-        entries: &Entries<'_>,
-        target: &Target,
-        (packing, format): (&Packing, &Format),
-        (build, near): (Build, Near),
-    ) -> Result<Tensor, StorageError> {
-        let count = self.values.len() as u64;
-        let element = self.values.element();
-        let rows = u64::from(target.rows);
-        let mut left = Left(build.memory);
-        left.take("the coordinates", count, 4)?;
-        left.take("the positions", rows + 1, 4)?;
-        left.take("the values", count, element.bytes() as u64)?;
-        let mut ends: Vec<u32> = zeroed("the positions", rows + 1)?;
-        let mut coordinates: Vec<u32> = zeroed("the coordinates", count)?;
-        let no_memory = |_| {
-            let bytes = u128::from(count) * element.bytes() as u128;
-            StorageError::Memory { what: "the values".into(), bytes }
-        };
-        let mut values = Storage::zeroed(element, self.values.len()).map_err(no_memory)?;
-        let threads = rayon::current_num_threads();
-        let counting = Counting { entries, rows: target.rows, threads, near };
-        with_type!(element, V => {
-            if let Some(values) = values.as_mut_slice::<V>() {
-                let to =
-                    Rows { ends: &mut ends[1..], coordinates: &mut coordinates, values };
-                counting.fill::<V>(self.values.typed::<V>(), to)?;
-            }
-        });
-        let (shape, space) = (self.shape.clone(), packing.space().clone());
-        let mut levels = Vec::new();
-        if target.squeezed {
-            levels.push(squeezed(&mut ends, format));
-        }
-        let dense = format.levels().len() - 1 - levels.len();
-        levels.splice(
-            0..0,
-            format.levels()[..dense].iter().map(|level| LevelData::new(level.kind, Vec::new())),
-        );
-        let arrays = vec![Indices::U32(ends), Indices::U32(coordinates)];
-        levels.push(LevelData::new(format.levels()[dense].kind, arrays));
-        Ok(Tensor { shape, format: format.clone(), space, levels, values })
-    }
-}
-
-/// Leaves out rows without entries; gives the level of those with some.
-fn squeezed(ends: &mut Vec<u32>, format: &Format) -> LevelData {
-    let mut rows = Vec::new();
-    let mut kept = 0;
-    for row in 1..ends.len() {
-        if ends[row] > ends[kept] {
-            kept += 1;
-            ends[kept] = ends[row];
-            // Fewer than 2^32 rows.
-            #[allow(clippy::cast_possible_truncation)]
-            rows.push((row - 1) as u32);
-        }
-    }
-    ends.truncate(kept + 1);
-    #[allow(clippy::cast_possible_truncation)]
-    let positions = Indices::U32(vec![0, rows.len() as u32]);
-    LevelData::new(format.levels()[0].kind, vec![positions, Indices::U32(rows)])
 }

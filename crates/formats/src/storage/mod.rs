@@ -12,6 +12,7 @@
 
 mod build;
 pub mod check;
+mod convert;
 mod counting;
 mod dense;
 mod entries;

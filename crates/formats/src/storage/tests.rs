@@ -8,7 +8,6 @@ use expect_test::{Expect, expect};
 use proptest::prelude::*;
 
 use super::counting::Near;
-use super::key::Packing;
 use super::*;
 use crate::format::tests::any_format;
 use dastac_elements::Scalar;
@@ -242,13 +241,12 @@ fn without_zeros(mut map: Map) -> Map {
 
 /// Compares conversions by counting, in buckets of all sizes, with one by sorting. Gives whether there is any.
 fn counts(tensor: &Tensor, format: &Format) -> bool {
-    let own = Packing::of(tensor.space.clone()).unwrap();
-    let target = Packing::new(&tensor.shape, format).unwrap();
     let sorted = Tensor::from_entries(&tensor.to_entries().unwrap(), format, Build::default());
     let sorted = sorted.unwrap();
     let sizes = [1, 64, 4096].map(|bucket| Near { bucket, result: 0, rows: 1 });
     let all = sizes.into_iter().chain([Near::default()]).map(|near| {
-        let counted = tensor.counted((&own, &target), format, (Build::default(), near)).unwrap();
+        let view = tensor.as_view().unwrap();
+        let counted = view.converted_near(format, Build::default(), near).unwrap();
         if let Some(counted) = &counted {
             counted.check().unwrap();
             assert_eq!(*counted, sorted, "{} to {format}", tensor.format());

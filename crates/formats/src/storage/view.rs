@@ -5,7 +5,7 @@ use dastac_elements::{Storage, View};
 use super::check::Parts;
 use super::scan::{self, Numbers, Step};
 use super::space::LevelSpace;
-use super::{Indices, LevelData, StorageError, Tensor};
+use super::{Build, Indices, LevelData, StorageError, Tensor};
 use crate::format::Format;
 
 /// Positions or coordinates, borrowed.
@@ -80,6 +80,8 @@ impl Numbers for IndexView<'_> {
 pub struct TensorView<'a> {
     shape: Vec<u64>,
     format: Format,
+    /// Where elements are among the coordinates of the levels.
+    pub(super) space: LevelSpace,
     levels: Vec<LevelData<IndexView<'a>>>,
     values: View<'a>,
 }
@@ -98,7 +100,7 @@ impl<'a> TensorView<'a> {
         let space = LevelSpace::new(&shape, &format)?;
         let parts = Parts { format: &format, space: &space, levels: &levels, values: values.len() };
         parts.check()?;
-        Ok(TensorView { shape, format, levels, values })
+        Ok(TensorView { shape, format, space, levels, values })
     }
 
     /// Extents, by dimension.
@@ -128,6 +130,17 @@ impl<'a> TensorView<'a> {
         levels.sum::<u64>() + self.values.bytes().len() as u64
     }
 
+    /// The same tensor in another format, as [`Tensor::convert`] makes it; nothing is copied before.
+    ///
+    /// # Errors
+    /// As [`Tensor::convert`].
+    pub fn convert(&self, format: &Format, build: Build) -> Result<Tensor, StorageError> {
+        match self.converted(format, build)? {
+            Some(found) => Ok(found),
+            None => self.to_tensor()?.convert(format, build),
+        }
+    }
+
     /// A copy that owns its arrays.
     ///
     /// # Errors
@@ -138,6 +151,33 @@ impl<'a> TensorView<'a> {
         let values = values.map_err(|_| StorageError::Memory { what: "the copy".into(), bytes })?;
         let levels = self.levels.iter().map(LevelData::to_owned_arrays).collect();
         Tensor::from_parts(self.shape.clone(), self.format.clone(), levels, values)
+    }
+}
+
+impl Tensor {
+    /// The same tensor, borrowed, if its positions and coordinates have 32 bits.
+    pub fn as_view(&self) -> Option<TensorView<'_>> {
+        let narrow = |array: &'_ Indices| match array {
+            Indices::U32(_) => true,
+            Indices::U64(_) => false,
+        };
+        if !self.levels.iter().flat_map(LevelData::arrays).all(narrow) {
+            return None;
+        }
+        let levels = self.levels.iter().map(|level| {
+            let arrays = level.arrays().iter().filter_map(|array| match array {
+                Indices::U32(all) => Some(IndexView::U32(all)),
+                Indices::U64(_) => None,
+            });
+            LevelData::new(level.kind(), arrays.collect())
+        });
+        Some(TensorView {
+            shape: self.shape.clone(),
+            format: self.format.clone(),
+            space: self.space.clone(),
+            levels: levels.collect(),
+            values: self.values.view(),
+        })
     }
 }
 

@@ -1,0 +1,97 @@
+//! Conversions in which nothing is sorted: what becomes of the arrays follows from the levels of both formats.
+//!
+//! - Where both store the same dimensions in the same order, entries stay where they are: a level's coordinates are
+//!   copied, expanded to one for each entry, or compressed to one for each node ([`order`]).
+//! - Where a dimension moves above others, entries are counted by it, and each goes to its place in one pass
+//!   ([`rows`]).
+//!
+//! Nothing names a format, and the arrays that are read are borrowed.
+
+mod order;
+mod rows;
+mod source;
+
+use super::build::Left;
+use super::counting::Near;
+use super::key::Packing;
+use super::space::LevelSpace;
+use super::{Build, Indices, LevelData, StorageError, Tensor, TensorView};
+use crate::format::Format;
+use dastac_elements::{Element, NoMemory, Storage};
+use source::{Moved, Room, Source};
+
+/// Longer arrays stand in pages of their own, in huge ones where the system has them, until they are complete.
+const LONG: usize = 1 << 22;
+
+impl TensorView<'_> {
+    /// The arrays of the same tensor in another format, in the memory that `room` gives, made by `threads` threads;
+    /// nothing where entries would have to be sorted, or where indices do not fit 32 bits.
+    fn moved(
+        &self,
+        format: &Format,
+        (threads, near): (usize, Near),
+        room: &mut Room<'_>,
+    ) -> Result<Option<Moved>, StorageError> {
+        let own = Packing::of(self.space.clone())?;
+        let packing = Packing::new(self.shape(), format)?;
+        let narrow = packing.space().extents().iter().all(|extent| *extent <= u32::MAX.into());
+        let Some(order) = packing.space().order().filter(|_| narrow) else { return Ok(None) };
+        let Some(source) = Source::new(self, threads) else { return Ok(None) };
+        if source.order == order {
+            return order::moved(&source, self.values(), format, room);
+        }
+        rows::moved(&source, self.values(), (format, &own, &packing), near, room)
+    }
+
+    /// The same tensor in another format, if nothing has to be sorted for it and indices have 32 bits.
+    pub(super) fn converted(
+        &self,
+        format: &Format,
+        build: Build,
+    ) -> Result<Option<Tensor>, StorageError> {
+        self.converted_near(format, build, Near::default())
+    }
+
+    pub(super) fn converted_near(
+        &self,
+        format: &Format,
+        build: Build,
+        near: Near,
+    ) -> Result<Option<Tensor>, StorageError> {
+        let mut left = Left(build.memory);
+        let threads = rayon::current_num_threads();
+        let mut room = |what: &str, element: Element, count: usize| {
+            left.take(what, count as u64, element.bytes() as u64)?;
+            fresh(what, element, count)
+        };
+        let Some(moved) = self.moved(format, (threads, near), &mut room)? else {
+            return Ok(None);
+        };
+        let Moved { arrays, values } = moved;
+        let arrays = arrays.into_iter().filter_map(Storage::into_vec::<u32>);
+        let mut arrays = arrays.map(Indices::U32);
+        let levels = format.levels().iter().map(|level| {
+            let own = arrays.by_ref().take(level.kind.arrays().len());
+            LevelData::new(level.kind, own.collect())
+        });
+        let levels = levels.collect();
+        let space = LevelSpace::new(self.shape(), format)?;
+        Ok(Some(Tensor {
+            shape: self.shape().to_vec(),
+            format: format.clone(),
+            space,
+            levels,
+            values,
+        }))
+    }
+}
+
+/// Memory for an array: a vector's if it is not long.
+fn fresh(what: &str, element: Element, count: usize) -> Result<Storage, StorageError> {
+    let failed =
+        |found: NoMemory| StorageError::Memory { what: what.into(), bytes: found.bytes as u128 };
+    if element == Element::U32 && count.saturating_mul(4) < LONG {
+        return Ok(Storage::from(super::build::zeroed::<u32>(what, count as u64)?));
+    }
+    Storage::zeroed(element, count).map_err(failed)
+}
