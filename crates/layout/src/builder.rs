@@ -18,6 +18,9 @@ const BASIC_SETS: usize = 2;
 /// The same limit for sets of at most two dimensions, which are counted quickly.
 const BASIC_SETS_OF_MATRICES: usize = 5;
 
+/// An index with more pieces costs more than the places that are not used.
+const TANGLED: usize = 8;
+
 /// Chooses a layout for a set of elements.
 ///
 /// ```
@@ -128,7 +131,7 @@ impl Builder {
                     return Ok(around);
                 }
                 let own = self.of_elements()?;
-                Ok(if is_simple(&own.index) { own } else { around })
+                Ok(if own.index.pieces.len() <= TANGLED { own } else { around })
             }
             _ => self.of_elements(),
         }
