@@ -12,11 +12,8 @@ use crate::polynomial::Polynomial;
 use crate::search::{in_order, is_simple, search};
 use crate::{Layout, LayoutError};
 
-/// Of a set with more basic sets than this, no layout is looked for where a simple one of an enclosing set is known.
-const BASIC_SETS: usize = 2;
-
-/// The same limit for sets of at most two dimensions, which are counted quickly.
-const BASIC_SETS_OF_MATRICES: usize = 5;
+/// A set of at most two dimensions with this many basic sets is counted quickly.
+const BASIC_SETS: usize = 5;
 
 /// An index with more pieces costs more than the places that are not used.
 const TANGLED: usize = 8;
@@ -124,10 +121,7 @@ impl Builder {
         let around = self.clone().elements(&enclosing).regions(Vec::new()).of_elements();
         match around {
             Ok(around) if is_simple(&around.index) => {
-                // The pieces of a count multiply with the basic sets, in each dimension.
-                let most =
-                    if self.stored.rank() <= 2 { BASIC_SETS_OF_MATRICES } else { BASIC_SETS };
-                if self.stored.basic_set_count()? > most {
+                if !is_counted_quickly(&self.stored)? {
                     return Ok(around);
                 }
                 let own = self.of_elements()?;
@@ -199,6 +193,15 @@ impl Builder {
             stored,
         })
     }
+}
+
+/// Whether counting takes little time: the pieces of a count multiply with the basic sets and strides, in each dimension.
+fn is_counted_quickly(set: &Set) -> Result<bool, LayoutError> {
+    let basics = set.basic_set_count()?;
+    Ok(match set.rank() {
+        0..=2 => basics <= BASIC_SETS,
+        _ => basics == 1 && set.existentials()? == 0,
+    })
 }
 
 /// A value of an offset, and the symbols for which it holds if not for all.
