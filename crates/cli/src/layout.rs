@@ -122,7 +122,7 @@ pub fn of_tensor(laid: &Laid, id: TensorId) -> std::result::Result<String, dasta
         Proof::Undecided(why) => format!("not decided ({why})"),
         Proof::Refuted(at) => format!("REFUTED {at}: a defect of dastac"),
     };
-    let gaps = if layout.align > 1 { "" } else { ", without gaps" };
+    let gaps = if layout.padded { "" } else { ", without gaps" };
     lines += &format!("  one place for each element{gaps}: {proof}\n");
     Ok(lines)
 }

@@ -110,7 +110,7 @@ fn is_whole(inferred: &Inferred, layout: &Layout, id: dastac_stur::TensorId) -> 
         ([own], [other]) => own.polynomial == other.polynomial,
         _ => false,
     };
-    layout.align == 1 && same(&layout.index, &dense.index) && same(&layout.size, &dense.size)
+    !layout.padded && same(&layout.index, &dense.index) && same(&layout.size, &dense.size)
 }
 
 /// Where the values of a tensor come from.

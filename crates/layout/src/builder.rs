@@ -40,6 +40,7 @@ pub struct Builder {
     align: u32,
     regions: Vec<Set>,
     enclosing: Option<Set>,
+    padding: bool,
 }
 
 impl Layout {
@@ -52,6 +53,7 @@ impl Layout {
             align: 1,
             regions: Vec::new(),
             enclosing: None,
+            padding: false,
         }
     }
 }
@@ -87,6 +89,13 @@ impl Builder {
     /// not, as when a band reaches into the corner of a tensor with symmetries.
     pub fn enclosing(mut self, enclosing: Set) -> Builder {
         self.enclosing = Some(enclosing);
+        self
+    }
+
+    /// Allows places that no element has where they make the index one polynomial and are few: whole rows at the ends of
+    /// a band, a whole last block. They are zero after packing and never read.
+    pub fn padding(mut self, allowed: bool) -> Builder {
+        self.padding = allowed;
         self
     }
 
@@ -149,7 +158,7 @@ impl Builder {
         } else if self.chosen.is_some() {
             in_order(&stored, &dims, order)?
         } else {
-            search(&stored, &dims, order, &self.regions)?
+            search(&stored, &dims, order, &self.regions, self.padding)?
         };
         let mut total = PwQPolynomial::zero_on(&stored.params_set()?)?;
         for part in &mut parts {
@@ -185,6 +194,7 @@ impl Builder {
             index: Piecewise { dims: permuted_dims, pieces },
             dims,
             order: order.clone(),
+            padded: self.align > 1 || parts.iter().any(|part| part.padded),
             parts,
             align: self.align,
             unique: stored.clone(),

@@ -70,7 +70,8 @@ impl Layout {
             let stored = stored(inferred, tensor)?;
             let mut builder = Layout::builder(&stored)
                 .loop_order(&appearance_order(inferred, tensor))
-                .regions(regions(inferred, tensor, &stored)?);
+                .regions(regions(inferred, tensor, &stored)?)
+                .padding(true);
             let unique = &inferred.tensors[tensor.0].unique;
             if !unique.is_subset(&stored)? {
                 builder = builder.enclosing(unique.with_dim_names(&stored.dims()?)?);

@@ -38,8 +38,10 @@ pub struct Layout {
     pub index: Piecewise,
     /// The disjoint parts of the stored elements, in the order in which they are stored.
     pub parts: Vec<Part>,
-    /// Rows start at multiples of this many elements; 1 where nothing is padded.
+    /// Rows start at multiples of this many elements; 1 where they are not aligned.
     pub align: u32,
+    /// Whether there are places without an element: between aligned rows, or where the index is simpler for it.
+    pub padded: bool,
     /// All unique elements, also those that the computation does not use.
     pub unique: Set,
     /// How redundant elements follow from unique ones.
@@ -91,6 +93,7 @@ impl Layout {
             all: coordinates.clone(),
             coordinates,
             count: span.card()?,
+            padded: false,
             span,
             rank: index.clone(),
             offset: Piecewise::zero(),
@@ -103,6 +106,7 @@ impl Layout {
             dims,
             parts: vec![part],
             align: 1,
+            padded: false,
             unique: structured.unique.clone(),
             redundancy: structured.redundancy.clone(),
             slices: OnceCell::new(),

@@ -52,9 +52,11 @@ mod family;
 mod floors;
 mod fusion;
 mod index;
+mod nested;
 mod part;
 mod polynomial;
 mod proof;
+mod relax;
 mod search;
 mod slices;
 #[cfg(test)]

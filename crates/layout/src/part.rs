@@ -8,7 +8,9 @@ use dastac_stur::sets::Affine;
 use crate::LayoutError;
 use crate::coordinates::{Coordinate, Coordinates};
 use crate::fusion::{Piece, Piecewise, fuse};
+use crate::nested::{Sums, nested};
 use crate::polynomial::Polynomial;
+use crate::relax::{Relaxed, relaxed};
 
 /// A part of a layout. The position of one of its elements is `offset + rank`.
 #[derive(Clone, Debug)]
@@ -23,6 +25,8 @@ pub struct Part {
     pub rank: Piecewise,
     /// The number of places of all parts before this one, over the symbols.
     pub offset: Piecewise,
+    /// Whether the span has places without an element.
+    pub(crate) padded: bool,
     /// All coordinates, including those that follow from others.
     pub(crate) all: Vec<Coordinate>,
     /// Number of places.
@@ -35,6 +39,7 @@ pub(crate) struct Candidate<'a> {
     all: Vec<Coordinate>,
     coordinates: Coordinates,
     span: Set,
+    padded: bool,
 }
 
 impl<'a> Candidate<'a> {
@@ -45,13 +50,22 @@ impl<'a> Candidate<'a> {
     ) -> Result<Candidate<'a>, LayoutError> {
         let all = coordinates.list().to_vec();
         let (coordinates, span) = coordinates.essential(domain)?;
-        Ok(Candidate { domain, all, coordinates, span })
+        Ok(Candidate { domain, all, coordinates, span, padded: false })
     }
 
     /// Makes a candidate with a place for each point of a span that contains the image of the domain.
     pub(crate) fn within(domain: &'a Set, coordinates: &Coordinates, span: Set) -> Candidate<'a> {
         let all = coordinates.list().to_vec();
-        Candidate { domain, all, coordinates: coordinates.clone(), span }
+        Candidate { domain, all, coordinates: coordinates.clone(), span, padded: true }
+    }
+
+    /// The part with some places that no element has, if that makes its rank one polynomial.
+    pub(crate) fn relaxed(&self) -> Result<Option<Part>, LayoutError> {
+        let Some(Relaxed { span, sums }) = relaxed(&self.span)? else { return Ok(None) };
+        let coordinates = self.coordinates.clone();
+        let all = self.all.clone();
+        let padded = Candidate { domain: self.domain, all, coordinates, span, padded: true };
+        Ok(Some(padded.of_sums(sums)?))
     }
 
     /// Whether counting will probably not take much longer than counting in the dimensions themselves.
@@ -64,9 +78,26 @@ impl<'a> Candidate<'a> {
         Ok(boxed(&self.span, &self.coordinates.names())?.map(|counted| self.part(counted)))
     }
 
+    /// The part, if its ranks are nested sums, for which nothing has to be counted either.
+    pub(crate) fn summed(&self) -> Result<Option<Part>, LayoutError> {
+        if let Some(part) = self.boxed()? {
+            return Ok(Some(part));
+        }
+        let names = self.coordinates.names();
+        nested(&self.span, &names)?.map(|sums| self.of_sums(sums)).transpose()
+    }
+
+    fn of_sums(&self, sums: Sums) -> Result<Part, LayoutError> {
+        let params = self.span.params_set()?;
+        let pieces = vec![Piece { domain: self.span.clone(), polynomial: sums.rank }];
+        let count = sums.count.on_params(&params)?.intersect_domain(&params)?;
+        let rank = Piecewise { dims: self.coordinates.names(), pieces };
+        Ok(self.part(Counted { rank, count }))
+    }
+
     /// The part, after counting.
     pub(crate) fn counted(&self) -> Result<Part, LayoutError> {
-        match self.boxed()? {
+        match self.summed()? {
             Some(part) => Ok(part),
             None => {
                 let rank = rank(&self.span, &self.coordinates.names())?;
@@ -81,6 +112,7 @@ impl<'a> Candidate<'a> {
             coordinates: self.coordinates.list().to_vec(),
             all: self.all.clone(),
             span: self.span.clone(),
+            padded: self.padded,
             rank,
             offset: Piecewise::zero(),
             count,

@@ -94,14 +94,16 @@ pub(crate) fn is_simple(index: &Piecewise) -> bool {
 /// The best candidate so far.
 struct Best {
     floors: usize,
+    /// Whether there may be places without an element.
+    padding: bool,
     found: Option<(Cost, Vec<Part>)>,
     failed: Option<LayoutError>,
 }
 
 impl Best {
     /// Starts a search in which an index may have this many monomials with floors and still be simple.
-    fn new(floors: usize) -> Best {
-        Best { floors, found: None, failed: None }
+    fn new(floors: usize, padding: bool) -> Best {
+        Best { floors, padding, found: None, failed: None }
     }
 
     /// Considers a candidate, and says whether the search is over.
@@ -155,17 +157,18 @@ pub(crate) fn search(
     dims: &[String],
     order: &[usize],
     regions: &[Set],
+    padding: bool,
 ) -> Result<Vec<Part>, LayoutError> {
     let basics = stored.basic_set_count()?;
     let several = if regions.len() > 1 { SIMPLE_FLOORS_OF_REGIONS } else { SIMPLE_FLOORS };
-    let mut best = Best::new(several);
+    let mut best = Best::new(several, padding);
     let strided = stored.existentials()? > 0;
     let tangled = basics > if strided { MANY_STRIDED } else { MANY };
     if !tangled && whole(stored, dims, order, &mut best)? {
         return best.take();
     }
     if let Some(parts) = regions_of(regions)?
-        && best.offer(Kind::Regions, concatenated(&parts, dims, order))?
+        && best.offer(Kind::Regions, concatenated(&parts, (dims, order), padding))?
     {
         return best.take();
     }
@@ -175,7 +178,7 @@ pub(crate) fn search(
         });
         match basic_sets {
             Ok(parts) if (2..=MAX_REGIONS).contains(&parts.len()) => {
-                if best.offer(Kind::Reordered, concatenated(&parts, dims, order))? {
+                if best.offer(Kind::Reordered, concatenated(&parts, (dims, order), padding))? {
                     return best.take();
                 }
             }
@@ -203,10 +206,14 @@ fn regions_of(regions: &[Set]) -> Result<Option<Vec<Set>>, LayoutError> {
 }
 
 /// All parts, one after the other, each in its own coordinates.
-fn concatenated(parts: &[Set], dims: &[String], order: &[usize]) -> Result<Vec<Part>, LayoutError> {
+fn concatenated(
+    parts: &[Set],
+    (dims, order): (&[String], &[usize]),
+    padding: bool,
+) -> Result<Vec<Part>, LayoutError> {
     let named: Result<Vec<Set>, _> = parts.iter().map(|part| part.with_dim_names(dims)).collect();
     let found = family::parts(&named?, &|part| {
-        let mut best = Best::new(SIMPLE_FLOORS);
+        let mut best = Best::new(SIMPLE_FLOORS, padding);
         whole(part, dims, order, &mut best)?;
         if best.found.is_none() {
             best.offer(Kind::Lexicographic, single(part, &Coordinates::plain(dims, order)))?;
@@ -222,7 +229,7 @@ pub(crate) fn in_order(
     dims: &[String],
     order: &[usize],
 ) -> Result<Vec<Part>, LayoutError> {
-    let mut best = Best::new(SIMPLE_FLOORS);
+    let mut best = Best::new(SIMPLE_FLOORS, false);
     lexicographic(stored, dims, order, &mut best)?;
     best.take()
 }
@@ -239,17 +246,33 @@ fn lexicographic(
     let plain_first = if hard { None } else { Some(Candidate::new(stored, &plain)?) };
     let digits = digits.map(|digits| Candidate::new(stored, &digits)).transpose()?;
     for candidate in [&plain_first, &digits].into_iter().flatten() {
-        if let Some(part) = candidate.boxed()? {
+        if let Some(part) = candidate.summed()? {
             return best.offer(Kind::Lexicographic, Ok(vec![part]));
         }
     }
+    let padding = |best: &mut Best| -> Result<bool, LayoutError> {
+        for candidate in [&plain_first, &digits].into_iter().flatten().filter(|_| best.padding) {
+            if let Some(part) = candidate.relaxed()? {
+                return best.offer(Kind::Lexicographic, Ok(vec![part]));
+            }
+        }
+        Ok(false)
+    };
+    // Exact counts of matrices are fast and mostly simple; others have a piece for each end of each band and block.
+    let late = dims.len() <= 2;
+    if !late && padding(best)? {
+        return Ok(true);
+    }
     // Digits of several basic sets, or of more than two dimensions, take longer to count than the dimensions
     // themselves.
-    let digits = digits.filter(|digits| hard || digits.is_countable());
-    for candidate in [plain_first, digits].into_iter().flatten() {
+    let countable = digits.as_ref().filter(|digits| hard || digits.is_countable());
+    for candidate in [plain_first.as_ref(), countable].into_iter().flatten() {
         if best.offer(Kind::Lexicographic, candidate.counted().map(|part| vec![part]))? {
             return Ok(true);
         }
+    }
+    if late && padding(best)? {
+        return Ok(true);
     }
     if hard { best.offer(Kind::Lexicographic, single(stored, &plain)) } else { Ok(false) }
 }

@@ -233,3 +233,56 @@ fn hundreds_of_diagonals_partition_their_union() {
     assert!(!is_partition(&parts[1..]));
     assert!(!is_partition(&[parts.as_slice(), &parts[..1]].concat()));
 }
+
+#[test]
+fn padding_makes_one_polynomial() {
+    let context = Context::new().unwrap();
+    // The number of places at N = 100 beside that of the elements.
+    let cases = [
+        (
+            "[N] -> { [i, j, k] : 0 <= i < N and i - 2 <= j <= i + 3 and 0 <= j < N and 0 <= k <= j + 5 and k < N }",
+            2,
+        ),
+        (
+            "[N] -> { [i, j, k, l] : 0 <= i, j, l < N and i <= j <= i + 24 and 0 <= k <= l + 1 and k < N and l + j < N }",
+            3,
+        ),
+        ("[N] -> { [i, j, k] : 0 <= i, j, k < N and floor(j/46) = floor(k/46) }", 2),
+        ("[N] -> { [i, j, k, l] : 0 <= i, j, k, l < N and floor(k/4) = floor(i/4) and l <= j }", 2),
+        (
+            "[M, N] -> { [i, j, k, l] : 0 <= i, l < M and 0 <= j, k < N and j <= k <= j + 1 and l <= i + 9 }",
+            2,
+        ),
+    ];
+    for (text, times) in cases {
+        let set = Set::parse(&context, text).unwrap();
+        let layout = Layout::builder(&set).padding(true).build().unwrap();
+        assert_eq!(layout.index.pieces.len(), 1, "{text}: {}", layout.index);
+        assert!(layout.padded, "{text}");
+        assert_eq!(layout.prove_bijection().unwrap(), Proof::Proven, "{text}: {}", layout.index);
+        for size in [0, 1, 2, 7, 11] {
+            let symbols: Vec<(String, i64)> =
+                layout.symbols.iter().map(|name| (name.clone(), size)).collect();
+            let named: Vec<(&str, i64)> = symbols.iter().map(|(n, v)| (n.as_str(), *v)).collect();
+            let bound = layout.bind(&named).unwrap();
+            let points = layout.stored.fix_params(&symbols).unwrap().points(100_000).unwrap();
+            let mut places: Vec<i64> =
+                points.iter().map(|point| bound.index_of(point).unwrap().unwrap()).collect();
+            places.sort_unstable();
+            places.dedup();
+            assert_eq!(places.len(), points.len(), "{text} at {size}");
+            assert!(
+                places.iter().all(|place| (0..bound.size()).contains(place)),
+                "{text} at {size}"
+            );
+        }
+        let exact =
+            Layout::from_set(&set.fix_params(&[("N".into(), 100), ("M".into(), 90)]).unwrap());
+        let named = [("N", 100), ("M", 90)];
+        let places = layout.bind(&named[..layout.symbols.len().max(1)]).map(|bound| bound.size());
+        if let (Ok(exact), Ok(places)) = (exact, places) {
+            let elements = exact.bind(&[]).unwrap().size();
+            assert!((elements..elements * times).contains(&places), "{text}: {places}, {elements}");
+        }
+    }
+}

@@ -58,7 +58,7 @@ pub use context::Context;
 pub use error::{Error, Result};
 pub use family::{Family, families};
 pub use isl_vendor::{LoadError, look_in};
-pub use moduli::Equality;
+pub use moduli::{Equality, Inequality};
 pub use num_rational::Ratio;
 pub use objects::{Aff, Map, PwAff, PwQPolynomial, QPolynomial, Schedule, Set, UnionMap, UnionSet};
 pub use points::Point;

@@ -22,7 +22,50 @@ pub struct Equality {
     pub modulus: i64,
 }
 
+/// `sum of params + sum of dims + constant >= 0`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Inequality {
+    /// Coefficient of each dimension.
+    pub dims: Vec<i64>,
+    /// Coefficients of parameters, in the set's order, none 0.
+    pub params: Vec<(String, i64)>,
+    /// The constant.
+    pub constant: i64,
+}
+
 impl Set {
+    /// The inequalities of a set of one basic set without existential dimensions; `None` for other sets.
+    ///
+    /// `{ [i] : 0 <= i < N }` -> `[i >= 0, N - i - 1 >= 0]`
+    ///
+    /// # Errors
+    /// Numbers beyond 64 bits, a failure of isl.
+    pub fn inequalities(&self) -> Result<Option<Vec<Inequality>>> {
+        if self.basic_set_count()? != 1 || self.existentials()? > 0 {
+            return Ok(None);
+        }
+        let (context, rank, names) = (self.context(), self.rank(), self.params()?);
+        let list = isl!(context, isl_set_get_basic_set_list(self.0.keep()))?;
+        let basic = isl!(context, isl_basic_set_list_get_at(list.keep(), 0))?;
+        let (c1, c2, c3, c4) = (OUT, sys::isl_dim_param, sys::isl_dim_cst, sys::isl_dim_div);
+        let matrix =
+            isl!(context, isl_basic_set_inequalities_matrix(basic.keep(), c1, c2, c3, c4))?;
+        let mut found = Vec::new();
+        for row in 0..isl!(context, isl_mat_rows(matrix.keep()))? {
+            let columns = 0..(rank + names.len() + 1) as i32;
+            let values: Vec<i64> =
+                columns.map(|column| entry(&matrix, row, column)).collect::<Result<_>>()?;
+            let (dims, rest) = values.split_at(rank);
+            let params = names.iter().cloned().zip(rest.iter().copied());
+            found.push(Inequality {
+                dims: dims.to_vec(),
+                params: params.filter(|(_, c)| *c != 0).collect(),
+                constant: rest.last().copied().unwrap_or(0),
+            });
+        }
+        Ok(Some(found))
+    }
+
     /// The equalities and congruences that the description of each basic set has, for sets with few numbers beyond 64
     /// bits; others are left out.
     ///

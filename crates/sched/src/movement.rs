@@ -245,7 +245,7 @@ impl Mover<'_> {
             let from = self.row_major(scope, &here, extents)?;
             Ok(vec![Stmt::set(packed, to, Value::load(dense, from))])
         })?;
-        if self.layout.align > 1 {
+        if self.layout.padded {
             // Padding is never read, but buffers that are written to a file or hashed should not depend on what the
             // memory held before.
             let size = module.buffers[self.id.0].size.clone();

@@ -76,7 +76,7 @@ impl Moved<'_> {
         let dense = array(pack, buffer(self.tensor))?;
         let (pack, cleared) = self.without_clear(pack);
         let is_empty = self.movement.module.buffers[self.tensor.0].size == Index::Const(0);
-        if !cleared && !is_empty && self.layouts[self.tensor.0].align > 1 {
+        if !cleared && !is_empty && self.layouts[self.tensor.0].padded {
             return Err(Stop::refuted("padding is not cleared"));
         }
         let read = |from: TensorId| self.statement(stored, from, &here, &[], &Coefficient::one());
@@ -277,7 +277,7 @@ impl Moved<'_> {
         let mut layout = self.layouts[self.tensor.0].clone();
         layout.dims = structured.iterators.iter().map(|name| names.isl(name).into()).collect();
         layout.order = (0..layout.dims.len()).collect();
-        layout.align = 1;
+        (layout.align, layout.padded) = (1, false);
         layout.stored = span.with_dim_names(&layout.dims)?;
         let mut positions = vec![(Vec::new(), Polynomial::zero())];
         for (at, (dim, extent)) in layout.dims.iter().zip(&structured.extents).enumerate() {
