@@ -10,6 +10,7 @@ use crate::index::symbols_of;
 use crate::part::{Candidate, Part};
 use crate::polynomial::Polynomial;
 use crate::search::{in_order, is_simple, search};
+use crate::whole::in_box;
 use crate::{Layout, LayoutError};
 
 /// A set of at most two dimensions with this many basic sets is counted quickly.
@@ -41,6 +42,7 @@ pub struct Builder {
     regions: Vec<Set>,
     enclosing: Option<Set>,
     padding: bool,
+    whole: Option<Set>,
 }
 
 impl Layout {
@@ -54,6 +56,7 @@ impl Layout {
             regions: Vec::new(),
             enclosing: None,
             padding: false,
+            whole: None,
         }
     }
 }
@@ -99,6 +102,13 @@ impl Builder {
         self
     }
 
+    /// The box of the tensor. All of its places are taken where the elements are a good part of them and a union of so
+    /// many sets that counting them would give an index of many pieces.
+    pub fn whole(mut self, whole: Set) -> Builder {
+        self.whole = Some(whole);
+        self
+    }
+
     /// The elements.
     pub(crate) fn stored(&self) -> &Set {
         &self.stored
@@ -107,7 +117,7 @@ impl Builder {
     /// The same choices for other elements.
     pub(crate) fn elements(mut self, stored: &Set) -> Builder {
         self.stored = stored.clone();
-        self.enclosing = None;
+        (self.enclosing, self.whole) = (None, None);
         self
     }
 
@@ -157,6 +167,10 @@ impl Builder {
             vec![Part::aligned(&stored, &plain, self.align)?]
         } else if self.chosen.is_some() {
             in_order(&stored, &dims, order)?
+        } else if let Some(whole) = &self.whole
+            && let Some(part) = in_box(&stored, &plain, whole)?
+        {
+            vec![part]
         } else {
             search(&stored, &dims, order, &self.regions, self.padding)?
         };

@@ -72,6 +72,9 @@ impl Layout {
                 .loop_order(&appearance_order(inferred, tensor))
                 .regions(regions(inferred, tensor, &stored)?)
                 .padding(true);
+            let structured = &inferred.tensors[tensor.0];
+            let whole = inferred.sets.box_set(&structured.iterators, &structured.extents)?;
+            builder = builder.whole(whole);
             let unique = &inferred.tensors[tensor.0].unique;
             if !unique.is_subset(&stored)? {
                 builder = builder.enclosing(unique.with_dim_names(&stored.dims()?)?);

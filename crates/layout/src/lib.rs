@@ -62,6 +62,7 @@ mod slices;
 #[cfg(test)]
 mod tests;
 pub mod text;
+mod whole;
 
 pub use builder::Builder;
 pub use convert::Resolve;

@@ -1,0 +1,91 @@
+//! A place for every element of a tensor's box: for structures that say so much that storing less costs more.
+//!
+//! The sum of a block diagonal matrix and one with zeros behind a column has elements in half of its box, in a union of
+//! sets with strides; the number of elements before one of them has dozens of pieces, each with floors. Its place in the
+//! box has one, without.
+
+use dastac_poly::Set;
+
+use crate::LayoutError;
+use crate::coordinates::Coordinates;
+use crate::part::{Candidate, Part};
+
+/// A union of more sets than this is tangled.
+const SETS: usize = 5;
+
+/// The same limit for more than two dimensions.
+const SETS_OF_TENSORS: usize = 2;
+
+/// The same limit for sets with strides.
+const STRIDED_SETS: usize = 1;
+
+/// The share of the box that elements must have: one in so many.
+const SHARE: usize = 4;
+
+/// Points of the box that are looked at, with all symbols at about [`SIZE`].
+const SAMPLES: usize = 256;
+const SIZE: i64 = 1000;
+
+/// The part of these elements in their box, if they are tangled and many; `None` otherwise.
+pub(crate) fn in_box(
+    stored: &Set,
+    plain: &Coordinates,
+    whole: &Set,
+) -> Result<Option<Part>, LayoutError> {
+    let most = match (stored.existentials()?, stored.rank()) {
+        (1.., _) => STRIDED_SETS,
+        (0, 0..=2) => SETS,
+        (0, _) => SETS_OF_TENSORS,
+    };
+    if stored.basic_set_count()? <= most || !is_dense(stored, whole)? {
+        return Ok(None);
+    }
+    let names: Vec<String> = plain.names();
+    let image = plain.map(&stored.universe_like()?)?;
+    let span = whole.with_dim_names(&stored.dims()?)?.apply(&image)?;
+    let span = span.intersect_params(&stored.params_set()?)?.with_dim_names(&names)?;
+    if !plain.image(stored)?.is_subset(&span)? {
+        return Ok(None);
+    }
+    Candidate::within(stored, plain, span).summed()
+}
+
+/// Whether a good part of the box are elements, as far as some points of it show.
+fn is_dense(stored: &Set, whole: &Set) -> Result<bool, LayoutError> {
+    let mut symbols: Vec<(String, i64)> = Vec::new();
+    for (name, more) in whole.params()?.into_iter().chain(stored.params()?).zip(0..) {
+        if !symbols.iter().any(|(known, _)| *known == name) {
+            symbols.push((name, SIZE + 7 * more));
+        }
+    }
+    let known = |set: &Set| -> Result<Vec<(String, i64)>, LayoutError> {
+        let params = set.params()?;
+        Ok(symbols.iter().filter(|(name, _)| params.contains(name)).cloned().collect())
+    };
+    let (box_symbols, symbols) = (known(whole)?, known(stored)?);
+    let fixed = whole.fix_params(&box_symbols)?;
+    if fixed.is_empty()? {
+        return Ok(false);
+    }
+    let mut extents = Vec::new();
+    for k in 0..whole.rank() {
+        let most = fixed.dim_max(k)?.eval(&box_symbols, &[])?;
+        let Some(most) = most.and_then(|most| i64::try_from(most.to_integer()).ok()) else {
+            return Ok(false);
+        };
+        extents.push(most + 1);
+    }
+    let mut state: u64 = 0x9e37_79b9_7f4a_7c15;
+    let mut elements = 0;
+    for _ in 0..SAMPLES {
+        let point: Vec<i64> = extents
+            .iter()
+            .map(|extent| {
+                state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                i64::try_from(state >> 33).unwrap_or(0) % extent
+            })
+            .collect();
+        elements += usize::from(stored.contains(&symbols, &point)?);
+    }
+    Ok(elements * SHARE >= SAMPLES)
+}
