@@ -2,8 +2,8 @@
 //! the polynomial that gives each of them its position in one dense buffer.
 //!
 //! A layout is a function, index -> position; nothing is read from memory to find an element. Invariants:
-//! [`Layout::index`] is a bijection from [`Layout::stored`] onto `0..size` for all values of the symbols; coefficients
-//! are exact.
+//! [`Layout::index`] is a bijection from [`Layout::stored`] onto `0..size` for all values of the symbols, or injective
+//! into it where the layout is [padded](Layout::padded); coefficients are exact.
 //!
 //! From text:
 //!
