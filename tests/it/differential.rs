@@ -653,8 +653,8 @@ fn proven(lowered: &Lowered) -> Result<bool, String> {
     Ok(true)
 }
 
-/// Positions of the stored elements, enumerated, are `0..size`; with aligned rows, these begin where they should, and
-/// no position is there twice.
+/// Positions of the stored elements, enumerated, are `0..size`; with padding, no position is there twice, and aligned
+/// rows begin where they should.
 fn layouts(lowered: &Lowered, symbols: &[i64]) -> Result<(), String> {
     let inferred = lowered.inferred();
     let facts = facts(&lowered.laid, symbols).map_err(|error| error.to_string())?;
@@ -693,7 +693,7 @@ fn layouts(lowered: &Lowered, symbols: &[i64]) -> Result<(), String> {
             return Err(fail(format!("a row begins at {begin}")));
         }
         positions.sort_unstable();
-        let whole = layout.align == 1;
+        let whole = !layout.padded;
         let dense = |positions: &[i64]| (0..bound.size()).eq(positions.iter().copied());
         let distinct = positions.windows(2).all(|pair| pair[0] < pair[1]);
         let within = positions.iter().all(|position| (0..bound.size()).contains(position));

@@ -254,9 +254,9 @@ fn stored_elements_are_the_used_and_unique_ones() {
                 };
                 let tensor = &program.tensor(id).name;
                 let layout = &laid.layouts[id.0];
-                let stored = match layout.align {
-                    1 => facts[id.0].unique,
-                    _ => elements(inferred, layout, &symbols), // without padding
+                let stored = match layout.padded {
+                    false => facts[id.0].unique,
+                    true => elements(inferred, layout, &symbols),
                 };
                 // Where conditions that are not affine decide, what is stored may be more than what is used.
                 let agrees = if exact { stored == counted } else { stored >= counted };

@@ -37,7 +37,7 @@ pub(crate) fn in_box(
         (0, 0..=2) => SETS,
         (0, _) => SETS_OF_TENSORS,
     };
-    if stored.basic_set_count()? <= most || !is_dense(stored, whole)? {
+    if stored.rank() < 2 || stored.basic_set_count()? <= most || !is_dense(stored, whole)? {
         return Ok(None);
     }
     let names: Vec<String> = plain.names();
