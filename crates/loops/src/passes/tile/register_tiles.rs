@@ -69,7 +69,12 @@ impl<'w, 'a> Tiler<'w, 'a> {
         }
         let body = self.tiles(tiled, factors, &self.nest.store);
         self.walk.facts.truncate(len);
-        let columns = |level: &Level| self.walk.function.hints.get(level.var).columns;
+        let columns = |level: &Level| {
+            let bounds = level.lower.iter().chain(&level.upper);
+            let mut rows = around.iter().map(|row| row.var);
+            let varies = rows.any(|row| bounds.clone().any(|bound| bound.mentions(row)));
+            !varies && self.walk.function.hints.get(level.var).columns
+        };
         if let [level] = tiled
             && columns(level)
         {
