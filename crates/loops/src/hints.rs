@@ -30,6 +30,8 @@ pub struct Hint {
     pub blocks: Option<i64>,
     /// Its numbers of iterations differ, so that a processor does not predict where it ends.
     pub irregular: bool,
+    /// What its iterations read is used by all iterations of the loops around it: its blocks go outside of them.
+    pub columns: bool,
     /// It is the outermost loop of a nest that is tiled.
     pub nest: bool,
     /// Iterations of a tile.
@@ -49,6 +51,7 @@ impl Hint {
             ("threads", self.threads),
             ("guided", self.guided),
             ("irregular", self.irregular),
+            ("columns", self.columns),
             ("nest", self.nest),
         ];
         let numbers = [
@@ -73,6 +76,7 @@ impl Hint {
             "threads" => self.threads = true,
             "guided" => self.guided = true,
             "irregular" => self.irregular = true,
+            "columns" => self.columns = true,
             "nest" => self.nest = true,
             _ => return false,
         }

@@ -323,8 +323,8 @@ impl Random {
             let numbers = [1, 2, 3, 64].map(|n| (self.below(4) == 0).then_some(n));
             let [unroll, block, tile, lanes] = numbers;
             let blocks = block.filter(|_| self.style == Style::Anything && self.below(2) == 0);
-            let [scheduled, ordered, threads, guided, irregular, nest] =
-                [(); 6].map(|()| self.below(3) == 0);
+            let [scheduled, ordered, threads, guided, irregular, columns, nest] =
+                [(); 7].map(|()| self.below(3) == 0);
             let vectorize = [None, None, Some(true), Some(false)][self.below(4)];
             let [block, tile, lanes, nest] = match self.style {
                 Style::Anything => [block, tile, lanes, nest.then_some(1)],
@@ -342,6 +342,7 @@ impl Random {
                     threads,
                     guided,
                     irregular,
+                    columns,
                     nest,
                     tile,
                     lanes,

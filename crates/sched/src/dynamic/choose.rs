@@ -68,7 +68,7 @@ impl Dynamic<'_> {
     }
 
     /// The arrays of a tensor in a format: those of a copy that is there already, or of a new one.
-    fn stored_as(
+    pub(super) fn stored_as(
         &self,
         module: &mut Module,
         stored: &mut Vec<Stored>,

@@ -5,6 +5,7 @@
 //! makes ([`Stored`]).
 
 mod choose;
+mod filters;
 mod gather;
 mod linear;
 mod operands;
@@ -48,6 +49,9 @@ impl Dynamic<'_> {
         let mut walked = self.walked(module, stored, rule)?;
         match self.in_parts(module, stored, &walked) {
             Some(parts) => walked = parts,
+            None if self.filtered(module, stored, (rule, &mut walked), function)? => {
+                return Ok((true, walked));
+            }
             None => self.choose(module, stored, rule, &mut walked, &obstacle)?,
         }
         let refused = |error| refused(self.inferred, rule, &walked, &error);

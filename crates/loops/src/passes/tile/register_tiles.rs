@@ -42,6 +42,17 @@ fn apart(store: &Store, size: i64) -> Store {
     Store { stream: store.stream.clone().filter(|_| size > 1), ..store.clone() }
 }
 
+/// A loop over blocks with the loops that were around it inside.
+fn outside(blocks: Stmt, around: &[Level]) -> Stmt {
+    match blocks {
+        Stmt::For(blocks) => {
+            let body = Nest::wrapped(around, blocks.body);
+            Stmt::For(For { body, ..blocks })
+        }
+        other => other,
+    }
+}
+
 impl<'w, 'a> Tiler<'w, 'a> {
     fn new(walk: &'w mut Walk<'a>, nest: &'w Nest) -> Tiler<'w, 'a> {
         let lanes = nest.lanes(&walk.function.hints);
@@ -58,6 +69,17 @@ impl<'w, 'a> Tiler<'w, 'a> {
         }
         let body = self.tiles(tiled, factors, &self.nest.store);
         self.walk.facts.truncate(len);
+        let columns = |level: &Level| {
+            let bounds = level.lower.iter().chain(&level.upper);
+            let mut rows = around.iter().map(|row| row.var);
+            let varies = rows.any(|row| bounds.clone().any(|bound| bound.mentions(row)));
+            !varies && self.walk.function.hints.get(level.var).columns
+        };
+        if let [level] = tiled
+            && columns(level)
+        {
+            return body.into_iter().map(|blocks| outside(blocks, around)).collect();
+        }
         // That a schedule wants them unrolled is done.
         let hints = &mut self.walk.function.hints;
         tiled.iter().for_each(|level| hints.update(level.var, |hint| hint.unroll = None));
@@ -120,7 +142,13 @@ impl<'w, 'a> Tiler<'w, 'a> {
 
     /// Sizes of pieces of a loop.
     fn sizes(&self, var: VarId, factor: i64, of: PieceOf) -> Vec<i64> {
+        let columns = self.walk.function.hints.get(var).columns;
         let between = match self.lanes.filter(|(lane, _)| *lane == var) {
+            // All loops around are executed again for each size: few of them are for single vectors.
+            Some((_, count)) if columns => {
+                let halves = std::iter::successors(Some(factor / 2), |size| Some(size / 2));
+                halves.take_while(|size| *size > count).chain([count]).collect()
+            }
             // Half of them where there is nothing else to wait for, and one vector.
             Some((_, count)) if of == PieceOf::Elements => vec![factor / 2, count],
             Some((_, count)) => vec![count],

@@ -1,0 +1,248 @@
+//! The statements that apply a filter.
+
+use dastac_iterate::{Linear, Operand};
+use dastac_loops::{For, Function, Index, Module, Stmt, Value, VarId, Workspace};
+use dastac_stur::infer::InferredRule;
+use dastac_stur::program::TensorId;
+
+use super::super::walked::Dynamic;
+use super::shape::{Dimension, Shape, Term};
+use crate::SchedError;
+use crate::elements::buffer;
+use crate::nest::symbol;
+
+/// Pixels are computed in whole multiples of so many: no vector has more elements.
+const LINE: i64 = 16;
+
+/// Where elements of the picture's copy are.
+struct Copy {
+    /// For each dimension of the picture: how far neighbours in it are apart, and neighbours modulo the stride.
+    strides: Vec<(Index, Index)>,
+    /// For each dimension of the picture: how many of both there are.
+    counts: Vec<(Index, Index)>,
+    /// From the first pixel to behind the last.
+    length: Index,
+    /// The number of elements, with those that pixels behind the last one read.
+    size: Index,
+}
+
+impl Copy {
+    fn of(shape: &Shape) -> Copy {
+        let Shape { dimensions, pixels, .. } = shape;
+        let pixel_extent = |at: usize| {
+            let own = pixels.iter().find(|(pixel, _)| *pixel == at);
+            own.map_or(Index::Const(0), |(_, extent)| extent.clone())
+        };
+        let counts = dimensions.iter().map(|one| match one.pixel {
+            None => (one.reach.clone() + 1, Index::Const(1)),
+            Some((at, stride)) => {
+                let classes = match one.reach.as_const() {
+                    Some(reach) => stride.min(reach + 1).max(1),
+                    None => stride,
+                };
+                (one.reach.clone().floor_div(stride) + pixel_extent(at), Index::Const(classes))
+            }
+        });
+        let counts: Vec<(Index, Index)> = counts.collect();
+        let mut strides = vec![(Index::Const(0), Index::Const(0)); dimensions.len()];
+        let mut stride = Index::Const(1);
+        let mut length = Index::Const(1);
+        // Pixels innermost, in the order of the head; then classes, then all other dimensions.
+        for (at, extent) in pixels.iter().rev() {
+            let own = |one: &Dimension| one.pixel.is_some_and(|(pixel, _)| pixel == *at);
+            let Some(place) = dimensions.iter().position(own) else { continue };
+            strides[place].0 = stride.clone();
+            length = length + (extent.clone() - 1) * stride.clone();
+            stride = stride * counts[place].0.clone();
+        }
+        for (place, one) in dimensions.iter().enumerate().rev() {
+            if one.pixel.is_some() {
+                strides[place].1 = stride.clone();
+                stride = stride * counts[place].1.clone();
+            }
+        }
+        for (place, one) in dimensions.iter().enumerate().rev() {
+            if one.pixel.is_none() {
+                strides[place].0 = stride.clone();
+                stride = stride * counts[place].0.clone();
+            }
+        }
+        let length = (length + (LINE - 1)).floor_div(LINE) * LINE;
+        let size = stride + length.clone();
+        Copy { strides, counts, length, size }
+    }
+}
+
+impl Dynamic<'_> {
+    /// The statements; they set all of the head.
+    pub(super) fn apply(
+        &self,
+        module: &mut Module,
+        function: &mut Function,
+        rule: &InferredRule,
+        (shape, filter): (&Shape, &Operand),
+    ) -> Result<Vec<Stmt>, SchedError> {
+        let copy = Copy::of(shape);
+        let head = &self.inferred.program.tensor(rule.head);
+        let name = crate::nest::module_name(&head.name);
+        let own = |module: &mut Module, what: &str, size: Index| {
+            module.fresh_buffer(format!("{name}.{what}"), head.element, size)
+        };
+        let image = own(module, "image", copy.size.clone());
+        let count =
+            shape.rows.iter().fold(Index::Const(1), |all, (_, extent)| all * extent.clone());
+        let size = count * copy.length.clone();
+        let pixels = own(module, "pixels", size.clone());
+        let vars: Vec<VarId> = rule.statements[0]
+            .iterators
+            .iter()
+            .map(|name| function.fresh_var(self.inferred.sets.names.isl(name)))
+            .collect();
+        let row = shape.rows.iter().fold(Index::Const(0), |row, (at, extent)| {
+            row * extent.clone() + Index::Var(vars[*at])
+        });
+        let rows =
+            |body: Vec<Stmt>| {
+                shape.rows.iter().rev().fold(body, |body, (at, extent)| {
+                    vec![parallel(vars[*at], extent.clone(), body)]
+                })
+            };
+
+        // The sums.
+        let (x, n) = (function.fresh_var("x"), function.fresh_var("n"));
+        let list = &filter.levels[shape.rows.len()..];
+        let coordinates: Vec<(usize, Index)> = shape
+            .listed
+            .iter()
+            .zip(list)
+            .filter_map(|(dimension, level)| {
+                let coordinates = *level.arrays.last()?;
+                Some((*dimension, Index::Load(coordinates, Box::new(Index::Var(n)))))
+            })
+            .collect();
+        let position = list[0].arrays[0];
+        let ends = |of: Index| Index::Load(position, Box::new(of));
+        let offset = offset(shape, &copy, &vars, &coordinates);
+        let element = Value::load(image, offset + Index::Var(x));
+        let body = Value::load(filter.values, Index::Var(n)) * element;
+        let sum = Value::sum(n, ends(row.clone()), ends(row.clone() + 1), body);
+        let at = row.clone() * copy.length.clone();
+        let sums = Stmt::set(pixels, at.clone() + Index::Var(x), sum);
+        function.hints.update(x, |hint| hint.columns = true);
+        let sums = rows(vec![parallel(x, copy.length.clone(), vec![sums])]);
+
+        // What is used of them.
+        let subscripts: Vec<Index> = shape.head.iter().map(|at| Index::Var(vars[*at])).collect();
+        let place = self.place(module, rule.head, &subscripts)?;
+        let from = shape.pixels.iter().fold(at, |from, (at, _)| {
+            let own = |one: &Dimension| one.pixel.is_some_and(|(pixel, _)| pixel == *at);
+            let stride = shape.dimensions.iter().position(own).map(|place| &copy.strides[place].0);
+            from + stride.map_or(Index::Const(0), |stride| stride.clone() * Index::Var(vars[*at]))
+        });
+        let mut value = Value::load(pixels, from);
+        if shape.coefficient != 1.0 {
+            value = Value::constant(shape.coefficient) * value;
+        }
+        let mut used = vec![Stmt::set(buffer(rule.head), place, value)];
+        for at in shape.head.iter().rev() {
+            let mut all = shape.rows.iter().chain(&shape.pixels);
+            let extent = all.find(|(own, _)| own == at).map(|(_, extent)| extent.clone());
+            used = vec![parallel(vars[*at], extent.unwrap_or(Index::Const(0)), used)];
+        }
+
+        let body = [sums, used].concat();
+        let body =
+            Stmt::Workspace(Workspace { buffer: pixels, size, zero: false, instead: None, body });
+        let mut all = self.picture(module, function, shape, (&copy, image))?;
+        all.push(body);
+        let size = copy.size.clone();
+        Ok(vec![Stmt::Workspace(Workspace {
+            buffer: image,
+            size,
+            zero: true,
+            instead: None,
+            body: all,
+        })])
+    }
+
+    /// Where an element of a dense tensor is.
+    fn place(
+        &self,
+        module: &Module,
+        tensor: TensorId,
+        subscripts: &[Index],
+    ) -> Result<Index, SchedError> {
+        let layout = &self.layouts[tensor.0];
+        Ok(layout.position(subscripts, &|name| symbol(module, &self.inferred.sets, name))?)
+    }
+
+    /// The loops that copy a picture.
+    fn picture(
+        &self,
+        module: &Module,
+        function: &mut Function,
+        shape: &Shape,
+        (copy, image): (&Copy, dastac_loops::BufferId),
+    ) -> Result<Vec<Stmt>, SchedError> {
+        let (mut from, mut to) = (Vec::new(), Index::Const(0));
+        let mut loops = Vec::new();
+        for (place, one) in shape.dimensions.iter().enumerate() {
+            let stride = one.pixel.map_or(1, |(_, stride)| stride);
+            let ((by, of_class), (count, classes)) = (&copy.strides[place], &copy.counts[place]);
+            let var = function.fresh_var("h");
+            let (mut first, mut moved) = (one.low.clone(), Index::Var(var) * by.clone());
+            if *classes != Index::Const(1) {
+                let class = function.fresh_var("class");
+                loops.push((class, Index::Const(0), classes.clone()));
+                first = first + Index::Var(class);
+                moved = moved + Index::Var(class) * of_class.clone();
+            }
+            // From the first that is in the picture to the last: 0 <= first + stride * var < extent.
+            let lower = Index::Const(0) - first.clone().floor_div(stride);
+            let upper = (one.extent.clone() - 1 - first.clone()).floor_div(stride) + 1;
+            loops.push((var, lower.max(Index::Const(0)), upper.min(count.clone())));
+            from.push(first + Index::Var(var) * stride);
+            to = to + moved;
+        }
+        let value = Value::load(buffer(shape.picture), self.place(module, shape.picture, &from)?);
+        let body = vec![Stmt::set(image, to, value)];
+        Ok(loops.into_iter().rev().fold(body, |body, (var, lower, upper)| {
+            vec![Stmt::For(For::new(var, lower, upper, body).parallel())]
+        }))
+    }
+}
+
+fn parallel(var: VarId, extent: Index, body: Vec<Stmt>) -> Stmt {
+    Stmt::For(For::new(var, Index::Const(0), extent, body).parallel())
+}
+
+/// The value of an iterator of the filter.
+fn value(term: &Term, coordinates: &[(usize, Index)]) -> Index {
+    let own = coordinates.iter().find(|(dimension, _)| *dimension == term.dimension);
+    let value = own.map_or(Index::Const(0), |(_, coordinate)| coordinate.clone());
+    let value = value.floor_div(term.divisor);
+    term.radix.map_or(value.clone(), |radix| value.modulo(radix))
+}
+
+/// Where the element for the first pixel is in the picture's copy, at an entry of the filter.
+fn offset(shape: &Shape, copy: &Copy, vars: &[VarId], coordinates: &[(usize, Index)]) -> Index {
+    let iterator = |at: usize| {
+        let term = shape.terms.iter().find(|term| term.iterator == at);
+        term.map_or(Index::Var(vars[at]), |term| value(term, coordinates))
+    };
+    let at = |offset: &Linear, low: &Index| {
+        let start = offset.constant.clone() - low.clone();
+        offset.terms().iter().fold(start, |sum, (at, by)| sum + iterator(*at) * *by)
+    };
+    let mut sum = Index::Const(0);
+    for (place, one) in shape.dimensions.iter().enumerate() {
+        let stride = one.pixel.map_or(1, |(_, stride)| stride);
+        let ((by, of_class), (_, classes)) = (&copy.strides[place], &copy.counts[place]);
+        let here = at(&one.offset, &one.low);
+        sum = sum + here.clone().floor_div(stride) * by.clone();
+        if *classes != Index::Const(1) {
+            sum = sum + here.modulo(stride) * of_class.clone();
+        }
+    }
+    sum
+}
