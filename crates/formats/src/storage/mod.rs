@@ -33,6 +33,7 @@ pub(crate) mod tests;
 
 pub use build::{Build, Building, Duplicates};
 pub use check::Invalid;
+pub use convert::{Moved, Room, is_moved};
 pub use entries::Entries;
 pub use index::{Index, Indices};
 pub use level::LevelData;

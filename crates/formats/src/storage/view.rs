@@ -141,6 +141,14 @@ impl<'a> TensorView<'a> {
         }
     }
 
+    /// The same arrays as a tensor with its dimensions in another order: dimension `d` of this one is dimension
+    /// `dimensions[d]` of that one. `None` if these are no permutation, or if levels store anything else than
+    /// dimensions.
+    pub fn permuted(&self, dimensions: &[usize]) -> Option<TensorView<'a>> {
+        let (shape, format, space) = permuted(&self.shape, &self.format, dimensions)?;
+        Some(TensorView { shape, format, space, levels: self.levels.clone(), values: self.values })
+    }
+
     /// A copy that owns its arrays.
     ///
     /// # Errors
@@ -154,7 +162,30 @@ impl<'a> TensorView<'a> {
     }
 }
 
+/// Extents, format and space of a tensor with its dimensions in another order.
+fn permuted(
+    shape: &[u64],
+    format: &Format,
+    dimensions: &[usize],
+) -> Option<(Vec<u64>, Format, LevelSpace)> {
+    let order = format.order().filter(|order| order.len() == dimensions.len())?;
+    let order = order.into_iter().map(|own| dimensions[own]).collect();
+    let format = format.with_order(order).ok()?;
+    let mut extents = shape.to_vec();
+    for (extent, to) in shape.iter().zip(dimensions) {
+        extents[*to] = *extent;
+    }
+    let space = LevelSpace::new(&extents, &format).ok()?;
+    Some((extents, format, space))
+}
+
 impl Tensor {
+    /// A copy with its dimensions in another order: see [`TensorView::permuted`].
+    pub fn permuted(&self, dimensions: &[usize]) -> Option<Tensor> {
+        let (shape, format, space) = permuted(&self.shape, &self.format, dimensions)?;
+        Some(Tensor { shape, format, space, ..self.clone() })
+    }
+
     /// The same tensor, borrowed, if its positions and coordinates have 32 bits.
     pub fn as_view(&self) -> Option<TensorView<'_>> {
         let narrow = |array: &'_ Indices| match array {

@@ -18,14 +18,40 @@ use super::space::LevelSpace;
 use super::{Build, Indices, LevelData, StorageError, Tensor, TensorView};
 use crate::format::Format;
 use dastac_elements::{Element, NoMemory, Storage};
-use source::{Moved, Room, Source};
+pub use source::{Moved, Room};
+use source::{Source, Stores};
 
 /// Longer arrays stand in pages of their own, in huge ones where the system has them, until they are complete.
 const LONG: usize = 1 << 22;
 
+/// Whether a tensor in one format gets into another one without sorting, as far as the formats say: the tensor's extents
+/// may still be too large for it.
+pub fn is_moved(from: &Format, to: &Format) -> bool {
+    let (Some(own), Some(order)) = (from.order(), to.order()) else { return false };
+    let known = |format: &Format| Stores::all(format);
+    let Some((_, stores)) = known(from).zip(known(to)) else { return false };
+    match own == order {
+        true => order::lists(&stores, to),
+        false => rows::is_filled(&stores),
+    }
+}
+
 impl TensorView<'_> {
-    /// The arrays of the same tensor in another format, in the memory that `room` gives, made by `threads` threads;
-    /// nothing where entries would have to be sorted, or where indices do not fit 32 bits.
+    /// The arrays of the same tensor in another format, in the memory that `room` gives, made by at most `threads`
+    /// threads; nothing where entries would have to be sorted, or where indices do not fit 32 bits.
+    ///
+    /// # Errors
+    /// What `room` reports.
+    pub fn moved_into(
+        &self,
+        format: &Format,
+        threads: usize,
+        room: &mut Room<'_>,
+    ) -> Result<Option<Moved>, StorageError> {
+        let threads = threads.min(rayon::current_num_threads());
+        self.moved(format, (threads, Near::default()), room)
+    }
+
     fn moved(
         &self,
         format: &Format,

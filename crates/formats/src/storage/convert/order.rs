@@ -87,7 +87,7 @@ pub(super) fn moved(
 
 /// Whether levels with a coordinate for each entry have one for each of all entries: a level in the middle that is
 /// unique would have one for each node.
-fn lists(stores: &[Stores], format: &Format) -> bool {
+pub(super) fn lists(stores: &[Stores], format: &Format) -> bool {
     let Some(first) = stores.iter().position(|own| *own == Stores::Entries) else { return true };
     let (last, behind) = (stores.len() - 1, &stores[first + 1..]);
     behind.iter().all(|own| *own == Stores::Follows)
