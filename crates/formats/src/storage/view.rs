@@ -1,5 +1,7 @@
 //! Tensors whose arrays somebody else owns.
 
+use std::borrow::Cow;
+
 use dastac_elements::{Storage, View};
 
 use super::check::Parts;
@@ -17,7 +19,7 @@ pub enum IndexView<'a> {
     I64(&'a [i64]),
 }
 
-impl IndexView<'_> {
+impl<'a> IndexView<'a> {
     /// How many.
     pub fn len(self) -> usize {
         self.count()
@@ -33,6 +35,18 @@ impl IndexView<'_> {
         match self {
             IndexView::U32(_) => 4,
             IndexView::I64(_) => 8,
+        }
+    }
+
+    /// The numbers in 32 bits, if all fit.
+    pub fn narrow(self) -> Option<Cow<'a, [u32]>> {
+        match self {
+            IndexView::U32(all) => Some(Cow::Borrowed(all)),
+            IndexView::I64(all) => scan::are_below(all, 1 << 32).then(|| {
+                // They are below 2^32.
+                #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+                all.iter().map(|at| *at as u32).collect()
+            }),
         }
     }
 
@@ -64,6 +78,13 @@ impl Numbers for IndexView<'_> {
         match self {
             IndexView::U32(all) => scan::are_below(all, limit),
             IndexView::I64(all) => scan::are_below(all, limit),
+        }
+    }
+
+    fn as_narrow(&self) -> Option<&[u32]> {
+        match self {
+            IndexView::U32(all) => Some(all),
+            IndexView::I64(_) => None,
         }
     }
 
@@ -100,6 +121,17 @@ impl<'a> TensorView<'a> {
         let space = LevelSpace::new(&shape, &format)?;
         let parts = Parts { format: &format, space: &space, levels: &levels, values: values.len() };
         parts.check()?;
+        Ok(TensorView { shape, format, space, levels, values })
+    }
+
+    /// A tensor of arrays that are known to be those of one.
+    pub(super) fn known(
+        shape: Vec<u64>,
+        format: Format,
+        levels: Vec<LevelData<IndexView<'a>>>,
+        values: View<'a>,
+    ) -> Result<TensorView<'a>, StorageError> {
+        let space = LevelSpace::new(&shape, &format)?;
         Ok(TensorView { shape, format, space, levels, values })
     }
 

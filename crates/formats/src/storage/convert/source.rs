@@ -20,7 +20,7 @@ pub struct Moved {
 }
 
 /// Conversions of fewer entries are not worth another thread.
-const PARALLEL: usize = 1 << 14;
+pub(in super::super) const PARALLEL: usize = 1 << 14;
 
 /// What is to be done, by whichever thread comes first.
 pub(super) type Task<'t> = Box<dyn FnOnce() + Send + 't>;
