@@ -49,6 +49,6 @@ impl Kernel {
         let order = operand.format.order()?.into_iter().map(|own| dimensions[own]).collect();
         let from = operand.format.with_order(order).ok()?;
         (element(operand) == own && from != *format && is_moved(&from, format))
-            .then(|| Structure::Converted { from: operand.values, dimensions })
+            .then_some(Structure::Converted { from: operand.values, dimensions })
     }
 }
