@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from functools import lru_cache
 from typing import Any
 
@@ -39,14 +40,14 @@ def einsum(subscripts: str, *operands: Any, out: Any = None, format: str | None 
     >>> dastac.einsum("ij,j->i", np.ones((2, 3)), np.arange(3.0))
     array([3., 3.])
     """
-    if any(_has_gradient(one) for one in operands) and out is None and format is None:
+    if out is None and format is None and "torch" in sys.modules and any(map(_has_gradient, operands)):
         from . import torch
 
         return torch.einsum(subscripts, *operands)
     nodes = [node_of(one) for one in operands]
     node = product(subscripts, nodes)
     if out is None and format is None:
-        if any(isinstance(one, Array) for one in operands):
+        if any([isinstance(one, Array) for one in operands]):
             return Array(node)
         return returned(node, compute(node))
     if isinstance(node, Leaf) or out is not None:
@@ -114,18 +115,22 @@ def product(subscripts: str, nodes: list[Node]) -> Node:
         for label, extent in zip(labels, node.shape, strict=True):
             if extents.setdefault(label, extent) != extent:
                 raise InputError(f"'{label}' is both {extents[label]} and {extent} long")
-    dtype = np.result_type(*(node.dtype for node in nodes))
-    if dtype == np.bool_ or not all(is_element(one) for one in [dtype, *(node.dtype for node in nodes)]):
+    types = {node.dtype for node in nodes}
+    dtype = next(iter(types)) if len(types) == 1 else np.result_type(*types)
+    if dtype == np.bool_ or not all([is_element(one) for one in (dtype, *types)]):
         found: Node = eager(lambda *values: np.einsum(subscripts, *values), nodes)
         return found
 
     def made(parts: list[tuple[Node, str]], to: str) -> Product:
-        numbered = tuple((node, tuple(ord(c) for c in labels)) for node, labels in parts)
-        return Product(numbered, tuple(ord(c) for c in to), tuple(extents[c] for c in to), dtype)
+        numbered = tuple([(node, tuple(map(ord, labels))) for node, labels in parts])
+        return Product(numbered, tuple(map(ord, to)), tuple([extents[c] for c in to]), dtype)
 
     parts = list(zip(nodes, inputs, strict=True))
-    plain = all(not _graph.is_sparse(n) and not (isinstance(n, Leaf) and n.structure) for n in nodes)
-    if len(parts) > 2 and plain:
+
+    def plain() -> bool:
+        return all(not _graph.is_sparse(n) and not (isinstance(n, Leaf) and n.structure) for n in nodes)
+
+    if len(parts) > 2 and plain():
         like = [np.broadcast_to(np.float64(0), node.shape) for node in nodes]
         steps = np.einsum_path(f"{','.join(inputs)}->{head}", *like, optimize="greedy")[0][1:]
         for step in steps[:-1]:

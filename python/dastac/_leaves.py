@@ -17,15 +17,16 @@ __all__ = ["leaf", "resolved", "with_orders"]
 
 def leaf(value: Any, structure: Structure | None = None) -> Leaf:
     """What is there as an operand, without a copy."""
+    if type(value) is np.ndarray:
+        return Leaf(value, value.shape, value.dtype, None, structure)
     origin = origin_of(value)
     value = adopted(value)
-    if not is_sparse(value):
-        value = np.asarray(value)
     format = None
     if is_sparse(value):
         value, format = _format(value)
-    shape = tuple(int(extent) for extent in value.shape)
-    return Leaf(value, shape, value.dtype, format, structure, origin)
+    else:
+        value = np.asarray(value)
+    return Leaf(value, tuple(value.shape), value.dtype, format, structure, origin)
 
 
 def _format(value: Any) -> tuple[Any, str]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable, Sequence
-from typing import Any
+from functools import lru_cache
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -142,33 +143,52 @@ def broadcast(operands: Sequence[Node]) -> tuple[int, ...]:
         raise InputError(f"shapes {shapes} do not fit") from None
 
 
+class _Labels(NamedTuple):
+    """The labels of a matrix product of operands with so many dimensions each."""
+
+    left: tuple[int, ...]
+    right: tuple[int, ...]
+    head: tuple[int, ...]
+    #: Axes of both operands that have one label, and whether they are of stacks.
+    shared: tuple[tuple[int, int, bool], ...]
+    #: For each dimension of the result, an operand and its axis.
+    extents: tuple[tuple[int, int], ...]
+
+
+@lru_cache(maxsize=64)
+def _labels(left: int, right: int) -> _Labels:
+    stack = max(left, right, 2) - 2
+    inner, row, column, batch = stack, stack + 1, stack + 2, tuple(range(stack))
+
+    def labels(rank: int, last: tuple[int, ...]) -> tuple[int, ...]:
+        over = max(rank - 2, 0)
+        return (*(batch[stack - over :] if over else ()), *last)
+
+    of_left = labels(left, (row, inner) if left > 1 else (inner,))
+    of_right = labels(right, (inner, column) if right > 1 else (inner,))
+    head = (*batch, *((row,) if left > 1 else ()), *((column,) if right > 1 else ()))
+    pairs = tuple((at, of_right.index(one), one in batch) for at, one in enumerate(of_left) if one in of_right)
+    places = tuple((0, of_left.index(one)) if one in of_left else (1, of_right.index(one)) for one in head)
+    return _Labels(of_left, of_right, head, pairs, places)
+
+
 def matmul(left: Node, right: Node) -> Any:
     """The product of two matrices, a matrix and a vector, or of stacks of matrices, as in NumPy."""
     if not left.shape or not right.shape:
         raise InputError("a matrix product needs operands with dimensions")
-    stack = max(len(left.shape), len(right.shape), 2) - 2
-    inner, row, column, batch = stack, stack + 1, stack + 2, tuple(range(stack))
-
-    def labels(node: Node, last: tuple[int, ...]) -> tuple[int, ...]:
-        over = max(len(node.shape) - 2, 0)
-        return (*(batch[stack - over :] if over else ()), *last)
-
-    of_left = labels(left, (row, inner) if len(left.shape) > 1 else (inner,))
-    of_right = labels(right, (inner, column) if len(right.shape) > 1 else (inner,))
-    extents: dict[int, int] = {}
-    for node, own in ((left, of_left), (right, of_right)):
-        for one_label, extent in zip(own, node.shape, strict=True):
-            known = extents.setdefault(one_label, extent)
-            if known != extent:
-                if one_label in batch and 1 in (known, extent):
-                    return eager(np.matmul, (left, right))
-                raise InputError(f"shapes {left.shape} and {right.shape} do not fit")
-    dtype = np.result_type(left.dtype, right.dtype)
-    if dtype == np.bool_ or not all(is_element(one) for one in (left.dtype, right.dtype, dtype)):
+    labels = _labels(len(left.shape), len(right.shape))
+    for at, other, is_stack in labels.shared:
+        extents = (left.shape[at], right.shape[other])
+        if extents[0] != extents[1]:
+            if is_stack and 1 in extents:
+                return eager(np.matmul, (left, right))
+            raise InputError(f"shapes {left.shape} and {right.shape} do not fit")
+    dtype = left.dtype if left.dtype == right.dtype else np.result_type(left.dtype, right.dtype)
+    if dtype == np.bool_ or not (is_element(left.dtype) and is_element(right.dtype) and is_element(dtype)):
         return eager(np.matmul, (left, right))
-    head = (*batch, *((row,) if len(left.shape) > 1 else ()), *((column,) if len(right.shape) > 1 else ()))
-    shape = tuple(extents[one_label] for one_label in head)
-    return Product(((left, of_left), (right, of_right)), head, shape, dtype)
+    shapes = (left.shape, right.shape)
+    shape = tuple([shapes[operand][axis] for operand, axis in labels.extents])
+    return Product(((left, labels.left), (right, labels.right)), labels.head, shape, dtype)
 
 
 def astype(node: Node, dtype: np.dtype[Any]) -> Node:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections import OrderedDict
 from collections.abc import Hashable, Sequence
 from threading import Lock
@@ -47,25 +48,27 @@ def described(nodes: Sequence[Node], formats: Sequence[str | None]) -> tuple[Has
         if known is not None:
             return known
         node = resolved(given)
-        ones = tuple(extent == 1 for extent in node.shape)
+        shape = node.shape
+        # Of most arrays how many dimensions they have says it.
+        ones: Hashable = tuple([extent == 1 for extent in shape]) if 1 in shape else len(shape)
         made: Hashable
         if isinstance(node, Leaf):
             leaves.append(node)
             made = ("leaf", ones, node.dtype, node.format, node.structure)
         elif isinstance(node, Product):
-            factors = tuple((place(operand), labels) for operand, labels in node.operands)
+            factors = tuple([(place(operand), labels) for operand, labels in node.operands])
             made = ("product", ones, node.dtype, factors, node.head)
         elif isinstance(node, Elementwise):
-            operands = tuple(place(operand) for operand in node.operands)
+            operands = tuple([place(operand) for operand in node.operands])
             flags = (node.keeps_zeros, node.is_sum)
             made = ("elements", ones, node.dtype, operands, node.form, flags)
         else:
             made = ("reduction", ones, node.dtype, place(node.operand), node.word, node.axes)
         described.append(made)
-        places[id(given)] = len(places)
-        return places[id(given)]
+        at = places[id(given)] = len(places)
+        return at
 
-    order = tuple(place(node) for node in nodes)
+    order = tuple([place(node) for node in nodes])
     return (tuple(described), order, tuple(formats)), leaves
 
 
@@ -133,6 +136,8 @@ def compute(node: Node) -> Any:
 
 def origin(nodes: Sequence[Node]) -> str | None:
     """The package that results of nodes belong to."""
+    if "torch" not in sys.modules and "sparse" not in sys.modules:
+        return None
     found = {leaf.origin for node in nodes for leaf in _graph.leaves_of(node)}
     return "torch" if "torch" in found else "sparse" if "sparse" in found else None
 

@@ -1,7 +1,7 @@
 """Arrays of all packages as the arrays that programs read, and results as arrays of packages.
 
-A value becomes `(kind, shape, arrays, values)`: `dense`, `packed`, `entries` (coordinates of each entry, in 64 bits), or
-a format with the arrays of its levels. Nothing is copied whose type, order and format are as the program reads them.
+A value becomes `(kind, shape, arrays, values)`: `dense`, `packed`, `entries` (the coordinates of all entries, an array for
+each dimension), or a format with the arrays of its levels. Nothing is copied whose type, order and format are as the program reads them.
 """
 
 from __future__ import annotations
@@ -100,6 +100,8 @@ def is_sparse(value: Any) -> bool:
 
 def origin_of(value: Any) -> str | None:
     """The package of an array whose results are to be arrays of that package: `torch` or `sparse`."""
+    if "torch" not in sys.modules and "sparse" not in sys.modules:
+        return None
     package = type(value).__module__.partition(".")[0]
     return package if package in ("torch", "sparse") else None
 
@@ -206,8 +208,8 @@ def _sparse(value: Any, name: str, dtype: np.dtype[Any], format: str) -> Parts:
 def _entries(value: Any, name: str, dtype: np.dtype[Any], shape: tuple[int, ...]) -> Parts:
     coo = value.tocoo()
     coords = coo.coords if hasattr(coo, "coords") else (coo.row, coo.col)
-    coordinates = np.ascontiguousarray(np.stack([np.asarray(c, dtype=np.int64) for c in coords], axis=1))
-    return "entries", shape, [coordinates.reshape(-1)], _dense(coo.data, dtype, name)
+    lists = [np.ascontiguousarray(c, dtype=None if c.dtype in (np.int32, np.int64) else np.int64) for c in coords]
+    return "entries", shape, lists, _dense(coo.data, dtype, name)
 
 
 def sparse(format: str, shape: Sequence[int], levels: Sequence[Any], values: Any) -> Any:
@@ -231,4 +233,10 @@ def sparse(format: str, shape: Sequence[int], levels: Sequence[Any], values: Any
             made = (data.reshape(-1, *blocks), arrays[1], arrays[0])
             return scipy.sparse.bsr_array(made, shape=shape, blocksize=blocks)
         raise InputError(f"SciPy has no arrays of shape {shape} in blocks of {blocks}")
+    made = scipy.sparse.coo_array(shape, dtype=data.dtype)
+    # The constructor would look for the least and the largest coordinate, and later functions for entries that are
+    # there twice.
+    if hasattr(made, "coords"):
+        made.data, made.coords, made.has_canonical_format = data, tuple(arrays[1:]), True
+        return made
     return scipy.sparse.coo_array((data, tuple(arrays[1:])), shape=shape)

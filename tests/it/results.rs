@@ -51,6 +51,24 @@ const RULES: &[Rule] = &[
     ),
 ];
 
+/// Rules whose results are a tensor in another format, or with its dimensions in another order; and what reads them.
+const CONVERTED: &[Rule] = &[
+    ("C$(i, j) := A$(i, j)", &[("A", 2), ("C", 2)]),
+    ("C$(j, i) := A$(i, j)", &[("A", 2), ("C", 2)]),
+    ("C$(k, i, j) := T$(i, j, k)", &[("T", 3), ("C", 3)]),
+    ("C$(i, j, k) := T$(i, j, k)", &[("T", 3), ("C", 3)]),
+    (
+        "C$(i, j) := A$(j, i)\nD$(i, j) := C$(j, i) * B$(i, j)\nE$(j, i) := D$(i, j)\n\
+        y$(j) := E$(i, j) * x(i) + C$(i, j)",
+        &[("A", 2), ("B", 2), ("D", 2), ("E", 2), ("C", 2)],
+    ),
+    (
+        "@preprocess_start\nC$(i, j) := A$(j, i)\n@preprocess_end\n\
+        D$(i, j) := C$(j, i)\ny$(i) := D$(i, j) * x(j)",
+        &[("A", 2), ("D", 2), ("C", 2)],
+    ),
+];
+
 /// Rules whose loops come to elements in any order, or several times.
 const SCATTERED: &[Rule] = &[
     ("C$(i, k) := A$(i, j) * B$(j, k)", &[("A", 2), ("B", 2), ("C", 2)]),
@@ -200,6 +218,15 @@ fn results_agree_with_the_reference_in_all_formats() {
             BuildOptions { parallel: at % 2 == 0, ..BuildOptions::default() },
             Indices::Narrow,
         );
+    }
+}
+
+#[test]
+fn converted_results_agree_with_the_reference_in_all_formats() {
+    for (at, source) in programs(CONVERTED, 12).iter().enumerate() {
+        let indices = if at % 4 == 1 { Indices::Wide } else { Indices::Narrow };
+        let iteration = Iteration { indices, reserves: at % 5 > 0, ..Iteration::default() };
+        check(source, BuildOptions { parallel: at % 2 == 0, ..BuildOptions::default() }, iteration);
     }
 }
 

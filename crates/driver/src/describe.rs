@@ -237,12 +237,17 @@ pub(crate) fn program(built: &Built) -> Result<Program, Error> {
         preprocess: phase.preprocess,
         counts: phase.counts.map(id),
         bounds: phase.bounds,
+        converts: phase.converts.iter().copied().map(id).collect(),
     });
     let results = kernel.results.iter().map(|one| Assembled {
         tensor: id(one.tensor),
         structure: match &one.structure {
             Structure::Dense => Assembly::Dense,
             Structure::Copied { .. } => Assembly::Copied,
+            Structure::Converted { from, dimensions } => Assembly::Converted {
+                from: TensorId(from.0 as usize),
+                dimensions: dimensions.clone(),
+            },
             Structure::Counted { starts, ends } => {
                 Assembly::Counted { starts: starts.clone(), ends: *ends }
             }

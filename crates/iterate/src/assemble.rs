@@ -50,6 +50,14 @@ pub enum Structure {
         /// Which one.
         operand: usize,
     },
+    /// The whole result is an operand in another format, or with its dimensions in another order: no loops make it, but
+    /// who holds the tensors.
+    Converted {
+        /// The operand's values.
+        from: BufferId,
+        /// The dimension of the result that each dimension of the operand is.
+        dimensions: Vec<usize>,
+    },
     /// They are made with the values, after they are counted.
     Counted {
         /// For each level that coordinates are appended to, the buffer that says where the positions below each
@@ -78,6 +86,20 @@ pub struct Assembly {
     pub walks: Walks,
     /// What other loops of both do on a workspace.
     pub works: Works,
+}
+
+impl Assembly {
+    /// A result that no loops make.
+    pub fn without_loops(structure: Structure) -> Assembly {
+        Assembly {
+            structure,
+            bound: Vec::new(),
+            count: Vec::new(),
+            fill: Vec::new(),
+            walks: Walks::new(),
+            works: Works::new(),
+        }
+    }
 }
 
 /// Adds the function `name` to a module, which sets a result in a format, and `name_count`, which counts, if that is
@@ -167,16 +189,8 @@ fn assembled(
     shared: &mut Option<Appending>,
 ) -> Result<Assembly, IterateError> {
     let mut kernel = Kernel { result: result.values, ..kernel.clone() };
-    let done = |structure, fill, walks| {
-        Ok(Assembly {
-            structure,
-            bound: Vec::new(),
-            count: Vec::new(),
-            fill,
-            walks,
-            works: Vec::new(),
-        })
-    };
+    let done =
+        |structure, fill, walks| Ok(Assembly { fill, walks, ..Assembly::without_loops(structure) });
     if let Some(factor) = pattern_of(&kernel, &result.format, &result.extents) {
         kernel = on_levels(&kernel)?;
         let (fill, walks) = in_pattern(function, module, &kernel, (result, factor))?;

@@ -13,6 +13,7 @@ mod bounds;
 mod builder;
 mod compile;
 mod conditions;
+mod conversion;
 mod extents;
 mod graph;
 mod join_segments;

@@ -1,8 +1,8 @@
 //! What Python passes for tensors, borrowed.
 
-use dastac::elements::{Element, Storage, View};
+use dastac::elements::{Storage, View};
 use dastac::formats::format::{self, default_names};
-use dastac::formats::storage::{Entries, IndexView, Indices, LevelData};
+use dastac::formats::storage::{IndexView, Indices, LevelData};
 use dastac::formats::{Build, Format, Tensor, TensorView};
 use dastac::runtime::program::TensorInfo;
 use pyo3::intern;
@@ -18,12 +18,14 @@ pub enum Value {
     Dense(Array),
     /// The packed buffer.
     Packed(Array),
-    /// The arrays of a matrix of SciPy, which seem to be those of the tensor's format; they are looked at later.
+    /// The arrays of a matrix of SciPy, which seem to be those of its format; they are looked at later.
     Matrix {
+        /// The format.
+        format: Format,
         /// Its extents.
         shape: Vec<u64>,
         /// Positions and coordinates.
-        arrays: Vec<Array>,
+        arrays: Vec<Numbers>,
         /// The values.
         values: Array,
     },
@@ -42,11 +44,36 @@ pub enum Value {
     Entries {
         /// The extents.
         shape: Vec<u64>,
-        /// The coordinates of each entry, one entry after the other.
-        coordinates: Array,
+        /// The coordinates of all entries, by dimension.
+        lists: Vec<Array>,
         /// The values.
         values: Array,
     },
+}
+
+/// Positions or coordinates.
+pub enum Numbers {
+    /// In the caller's memory.
+    Lent(Array),
+    /// In memory of their own: 64 bits became 32, or there are none in the caller's array.
+    Own(Vec<u32>),
+}
+
+impl Numbers {
+    /// In 32 bits, if they fit.
+    fn of(array: Array) -> Option<Numbers> {
+        match array.indices()? {
+            IndexView::U32(_) => Some(Numbers::Lent(array)),
+            wide @ IndexView::I64(_) => Some(Numbers::Own(wide.narrow()?.into_owned())),
+        }
+    }
+
+    fn view(&self) -> Option<IndexView<'_>> {
+        match self {
+            Numbers::Lent(array) => array.indices(),
+            Numbers::Own(all) => Some(IndexView::U32(all)),
+        }
+    }
 }
 
 impl Value {
@@ -70,28 +97,41 @@ impl Value {
         Value::of_parts(tensor, &made.cast_into::<PyTuple>()?)
     }
 
-    /// A matrix of SciPy in a tensor's format, if it is one with elements and indices of the types that code reads.
+    /// A matrix of SciPy for a tensor with a format, if it is one of rows, columns or a list of entries with elements
+    /// of the type that code reads.
     fn matrix(tensor: &TensorInfo, object: &Bound<'_, PyAny>) -> Option<Value> {
         let py = object.py();
-        let name = tensor.format.as_ref()?.name().filter(|name| matches!(*name, "csr" | "csc"))?;
-        let format = object.getattr(intern!(py, "format")).ok()?;
-        if format.cast::<PyString>().ok()?.to_str().ok()? != name {
+        tensor.format.as_ref()?;
+        let found = object.getattr(intern!(py, "format")).ok()?;
+        let borrow = |name| Numbers::of(Array::borrow(&object.getattr(name).ok()?)?);
+        let values = Array::borrow(&object.getattr(intern!(py, "data")).ok()?)?;
+        if values.element() != tensor.element {
             return None;
         }
-        let borrow = |name| Array::borrow(&object.getattr(name).ok()?);
-        let positions = borrow(intern!(py, "indptr"))?;
-        let coordinates = borrow(intern!(py, "indices"))?;
-        let values = borrow(intern!(py, "data"))?;
-        let narrow = |array: &Array| array.element().bytes() == 4 && array.indices().is_some();
-        if !narrow(&positions) || !narrow(&coordinates) || values.element() != tensor.element {
-            return None;
-        }
-        let shape = object.getattr(intern!(py, "shape")).ok()?.extract::<(u64, u64)>().ok()?;
-        Some(Value::Matrix {
-            shape: vec![shape.0, shape.1],
-            arrays: vec![positions, coordinates],
-            values,
-        })
+        let shape: Vec<u64> = object.getattr(intern!(py, "shape")).ok()?.extract().ok()?;
+        let (format, arrays) = match found.cast::<PyString>().ok()?.to_str().ok()? {
+            rows @ ("csr" | "csc") if shape.len() == 2 => {
+                let format = if rows == "csr" { Format::csr() } else { Format::csc() };
+                let positions = borrow(intern!(py, "indptr"))?;
+                (format, vec![positions, borrow(intern!(py, "indices"))?])
+            }
+            "coo" => {
+                let lists: Vec<Bound<'_, PyAny>> = match object.getattr(intern!(py, "coords")) {
+                    Ok(lists) => lists.extract().ok()?,
+                    Err(_) => vec![
+                        object.getattr(intern!(py, "row")).ok()?,
+                        object.getattr(intern!(py, "col")).ok()?,
+                    ],
+                };
+                let lists = lists.iter().map(|list| Numbers::of(Array::borrow(list)?));
+                let ends = Numbers::Own(vec![0, u32::try_from(values.len()).ok()?]);
+                let arrays =
+                    std::iter::once(Some(ends)).chain(lists).collect::<Option<Vec<_>>>()?;
+                (Format::coo(shape.len()), arrays)
+            }
+            _ => return None,
+        };
+        Some(Value::Matrix { format, shape, arrays, values })
     }
 
     /// Of `(kind, shape, arrays, values)`; the kind is `dense`, `packed`, `entries`, or a format.
@@ -108,16 +148,11 @@ impl Value {
             Array::borrow(object).ok_or_else(not)
         };
         let values = borrow(&values)?;
-        let mut arrays = arrays.iter().map(borrow).collect::<PyResult<Vec<Array>>>()?;
+        let arrays = arrays.iter().map(borrow).collect::<PyResult<Vec<Array>>>()?;
         match kind.as_str() {
             "dense" => Ok(Value::Dense(values)),
             "packed" => Ok(Value::Packed(values)),
-            "entries" => {
-                let coordinates = arrays.pop();
-                let not =
-                    || errors::input(&format!("`{}`: entries without coordinates", tensor.name));
-                Ok(Value::Entries { shape, coordinates: coordinates.ok_or_else(not)?, values })
-            }
+            "entries" => Ok(Value::Entries { shape, lists: arrays, values }),
             text => {
                 let format = format::parse(text, &default_names(shape.len()));
                 let format = format.map_err(|error| errors::input(&error.to_string()))?;
@@ -146,10 +181,16 @@ impl Value {
     pub fn arrays(&self) -> Vec<&Array> {
         match self {
             Value::Dense(array) | Value::Packed(array) => vec![array],
-            Value::Matrix { arrays, values, .. } | Value::Stored { arrays, values, .. } => {
+            Value::Matrix { arrays, values, .. } => {
+                let lent = arrays.iter().filter_map(|one| match one {
+                    Numbers::Lent(array) => Some(array),
+                    Numbers::Own(_) => None,
+                });
+                lent.chain([values]).collect()
+            }
+            Value::Stored { arrays, values, .. } | Value::Entries { lists: arrays, values, .. } => {
                 arrays.iter().chain([values]).collect()
             }
-            Value::Entries { coordinates, values, .. } => vec![coordinates, values],
         }
     }
 }
@@ -166,15 +207,14 @@ pub fn dense_shape(array: &Array, rank: usize) -> &[usize] {
 fn levels<'a, A>(
     name: &str,
     format: &Format,
-    arrays: &'a [Array],
+    mut rest: impl Iterator<Item = Option<IndexView<'a>>>,
     take: impl Fn(IndexView<'a>) -> A,
 ) -> Result<Vec<LevelData<A>>, String> {
-    let mut rest = arrays.iter();
     let mut levels = Vec::new();
     for level in format.levels() {
         let mut own = Vec::new();
         for _ in level.kind.arrays() {
-            let array = rest.next().and_then(Array::indices);
+            let array = rest.next().flatten();
             let array = array.ok_or_else(|| {
                 format!("`{name}`: {format} has other arrays of positions and coordinates")
             })?;
@@ -188,6 +228,22 @@ fn levels<'a, A>(
     }
 }
 
+/// The arrays of a matrix of SciPy, where they stand.
+///
+/// # Errors
+/// Arrays that are no matrix of the format.
+pub fn matrix<'a>(
+    name: &str,
+    format: &Format,
+    shape: &[u64],
+    arrays: &'a [Numbers],
+    values: &'a Array,
+) -> Result<TensorView<'a>, String> {
+    let levels = levels(name, format, arrays.iter().map(Numbers::view), |view| view)?;
+    let made = TensorView::from_parts(shape.to_vec(), format.clone(), levels, values.view());
+    made.map_err(|error| format!("`{name}`: {error}"))
+}
+
 /// The arrays of a tensor, where they stand.
 ///
 /// # Errors
@@ -199,7 +255,7 @@ pub fn lent<'a>(
     arrays: &'a [Array],
     values: &'a Array,
 ) -> Result<TensorView<'a>, String> {
-    let levels = levels(name, format, arrays, |view| view)?;
+    let levels = levels(name, format, arrays.iter().map(Array::indices), |view| view)?;
     let made = TensorView::from_parts(shape.to_vec(), format.clone(), levels, values.view());
     made.map_err(|error| format!("`{name}`: {error}"))
 }
@@ -215,7 +271,7 @@ pub fn copied(
     arrays: &[Array],
     values: &Array,
 ) -> Result<Tensor, String> {
-    let levels = levels(name, format, arrays, |view| match view {
+    let levels = levels(name, format, arrays.iter().map(Array::indices), |view| match view {
         IndexView::U32(all) => Indices::U32(all.to_vec()),
         IndexView::I64(all) => {
             let all: Vec<u64> = all.iter().map(|at| at.cast_unsigned()).collect();
@@ -235,19 +291,13 @@ pub fn gathered(
     name: &str,
     format: &Format,
     shape: &[u64],
-    coordinates: &Array,
+    lists: &[Array],
     values: &Array,
     build: Build,
 ) -> Result<Tensor, String> {
-    let all = match (coordinates.element(), coordinates.indices()) {
-        (Element::I64, Some(IndexView::I64(all))) => {
-            all.iter().map(|at| at.cast_unsigned()).collect::<Vec<u64>>()
-        }
-        _ => return Err(format!("`{name}`: coordinates must be 64-bit integers")),
-    };
-    let values = copy(name, values.view())?;
-    let entries = Entries::new(shape.to_vec(), all, values);
-    let made = entries.and_then(|entries| Tensor::from_entries(&entries, format, build));
+    let own = lists.iter().map(Array::indices).collect::<Option<Vec<IndexView<'_>>>>();
+    let own = own.ok_or_else(|| format!("`{name}`: coordinates must be integers"))?;
+    let made = Tensor::from_lists(shape, &own, values.view(), (format, build));
     made.map_err(|error| format!("`{name}`: {error}"))
 }
 

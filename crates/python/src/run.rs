@@ -85,10 +85,16 @@ fn give<'a>(
             instance.set_elements(id, array.view(), shape, None)?;
         }
         Value::Packed(array) => instance.lend(id, array.view())?,
-        Value::Matrix { shape, arrays, values } => {
-            let Some(format) = &tensor.format else { return Err(Fault::Matrix) };
-            let lent = arguments::lent(name, format, shape, arrays, values);
-            instance.lend_stored(id, lent.map_err(|_| Fault::Matrix)?)?;
+        Value::Matrix { format, shape, arrays, values } => {
+            let Some(declared) = &tensor.format else { return Err(Fault::Matrix) };
+            let matrix = arguments::matrix(name, format, shape, arrays, values);
+            let matrix = matrix.map_err(|_| Fault::Matrix)?;
+            if format == declared {
+                instance.lend_stored(id, matrix)?;
+            } else {
+                let failed = |source| Error::Storage { tensor: name.clone(), source };
+                instance.bind(id, matrix.convert(declared, build()).map_err(failed)?)?;
+            }
         }
         Value::Stored { format, shape, arrays, values } => {
             let declared = tensor.format.as_ref() == Some(format);
@@ -101,11 +107,11 @@ fn give<'a>(
                 instance.bind(id, copied.map_err(Fault::Value)?)?;
             }
         }
-        Value::Entries { shape, coordinates, values } => {
+        Value::Entries { shape, lists, values } => {
             let Some(format) = &tensor.format else {
                 return Err(Error::NotDynamic(name.clone()).into());
             };
-            let made = arguments::gathered(name, format, shape, coordinates, values, build());
+            let made = arguments::gathered(name, format, shape, lists, values, build());
             instance.bind(id, made.map_err(Fault::Value)?)?;
         }
     }

@@ -127,6 +127,11 @@ impl<'a> Bound<'a> {
         }
     }
 
+    /// The tensor in the declared format, in whosever memory.
+    pub(crate) fn declared(&self) -> &Converted<'a> {
+        &self.copies[0]
+    }
+
     /// How many values are stored.
     pub(crate) fn stored(&self) -> usize {
         self.copies[0].values().len()

@@ -215,8 +215,13 @@ impl Builder<'_> {
         self.function.vars = part.vars;
         let Assembly { structure, bound, count, fill, .. } = assembly;
         let makes_levels = matches!(structure, Structure::Counted { .. });
+        let converted = match &structure {
+            Structure::Converted { from, .. } => Some(TensorId(from.0 as usize)),
+            _ => None,
+        };
         self.results.push(Assembled { tensor: rule.head, structure });
-        block.result(rule, &walked.copied(), Making { makes_levels, bound, count, fill });
+        let making = Making { makes_levels, bound, count, fill, converted };
+        block.result(rule, &walked.copied(), making);
         self.walked.push(walked);
         Ok(())
     }

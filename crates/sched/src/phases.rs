@@ -7,6 +7,9 @@
 //!
 //! Before -> after, for `t(i) := ..`, `C(i, j) := t(i) * A(i, j) + B(i, j)`, `u(i) := ..` and `y(i) := C(i, j) * x(j)`
 //! where `C` has a `:F`: `count_C` sets `t` and counts `C`, `fill_C` fills `C` and sets `u`, and `kernel` sets `y`.
+//!
+//! A result that is another tensor in another format has no statements: the host makes it before it calls the function
+//! that is built when its rule comes, of which no earlier rule writes that tensor.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -38,6 +41,9 @@ pub struct Phase {
     pub counts: Option<TensorId>,
     /// Whether it counts too many: if there is memory for so many, the function that counts them is left out.
     pub bounds: bool,
+    /// The results that the host makes before it calls the function, in this order, since each is another tensor in
+    /// another format: [`Structure::Converted`].
+    pub converts: Vec<TensorId>,
 }
 
 /// How a result in a format is made.
@@ -50,6 +56,8 @@ pub(crate) struct Making {
     pub count: Vec<Stmt>,
     /// What fills it.
     pub fill: Vec<Stmt>,
+    /// The tensor that it is in another format, if no loops make it.
+    pub converted: Option<TensorId>,
 }
 
 /// The functions of a block while they are built.
@@ -69,6 +77,7 @@ struct Part<'a> {
     name: String,
     counts: Option<TensorId>,
     bounds: bool,
+    converts: Vec<TensorId>,
     body: Vec<Stmt>,
     rules: Vec<&'a InferredRule>,
     /// The results in formats that it fills, each with whether it fills their levels too or only their values.
@@ -109,9 +118,16 @@ impl<'a> Block<'a> {
     }
 
     /// Adds the statements of a rule whose head has a format: those that count the result, if there are any, and those
-    /// that fill it.
+    /// that fill it; or has the host make it before the current function.
     pub(crate) fn result(&mut self, rule: &'a InferredRule, copies: &[TensorId], making: Making) {
-        let Making { makes_levels, bound, count, fill } = making;
+        let Making { makes_levels, bound, count, fill, converted } = making;
+        if let Some(source) = converted {
+            if self.open.fills.contains_key(&source) {
+                self.end("fill", source, None);
+            }
+            self.open.converts.push(rule.head);
+            return;
+        }
         if !bound.is_empty() {
             self.rule(rule, copies, bound);
             self.open.bounds = true;
@@ -139,8 +155,8 @@ impl<'a> Block<'a> {
         let mut phases = Vec::new();
         for part in done {
             let args = part.arguments(inferred, arrays, touched_only);
-            let Part { name, counts, bounds, body, .. } = part;
-            phases.push(Phase { name: name.clone(), preprocess, counts, bounds });
+            let Part { name, counts, bounds, converts, body, .. } = part;
+            phases.push(Phase { name: name.clone(), preprocess, counts, bounds, converts });
             module.functions.push(Function { name, args, body, ..function.clone() });
         }
         phases

@@ -50,6 +50,13 @@ impl Numbers for Indices {
         with_indices!(self, all => scan::are_below(all, limit))
     }
 
+    fn as_narrow(&self) -> Option<&[u32]> {
+        match self {
+            Indices::U32(all) => Some(all),
+            Indices::U64(_) => None,
+        }
+    }
+
     fn steps(&self, step: Step) -> usize {
         with_indices!(self, all => scan::steps(all, step))
     }
@@ -192,6 +199,13 @@ impl<A: Numbers> Parts<'_, A> {
             && scan::grow_in_segments(*coordinates, positions, unique)
         {
             return Ok(());
+        }
+        // One segment holds all, as that of lists of entries does.
+        if positions.count() == 2 && unique && ordered == chain.len() {
+            let lists: Option<Vec<&[u32]>> = chain.iter().map(|all| all.as_narrow()).collect();
+            if lists.is_some_and(|lists| scan::grow_as_tuples(&lists)) {
+                return Ok(());
+            }
         }
         let compare = |one: usize, other: usize, levels: usize| {
             let pairs = chain[..levels].iter().map(|all| all.number(one).cmp(&all.number(other)));

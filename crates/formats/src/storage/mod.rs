@@ -21,6 +21,7 @@ mod index;
 mod indirect;
 mod key;
 mod level;
+mod lists;
 mod number;
 mod scan;
 mod sort;
@@ -33,6 +34,7 @@ pub(crate) mod tests;
 
 pub use build::{Build, Building, Duplicates};
 pub use check::Invalid;
+pub use convert::{Moved, Room, is_moved};
 pub use entries::Entries;
 pub use index::{Index, Indices};
 pub use level::LevelData;
@@ -165,6 +167,19 @@ impl Tensor {
         let space = LevelSpace::new(&shape, &format)?;
         let tensor = Tensor { shape, format, space, levels, values };
         tensor.check()?;
+        Ok(tensor)
+    }
+
+    /// A tensor of arrays that are known to be those of one.
+    fn known(
+        shape: Vec<u64>,
+        format: Format,
+        levels: Vec<LevelData>,
+        values: Storage,
+    ) -> Result<Tensor, StorageError> {
+        let space = LevelSpace::new(&shape, &format)?;
+        let tensor = Tensor { shape, format, space, levels, values };
+        debug_assert_eq!(tensor.check(), Ok(()));
         Ok(tensor)
     }
 

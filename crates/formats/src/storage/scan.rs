@@ -2,12 +2,16 @@
 //! many at once: tensors that callers lend are checked at each run. Which number does not fit is looked for only
 //! where one does not.
 
+use std::cmp::Ordering;
 use std::ops::Range;
 
 use rayon::prelude::*;
 
 /// As many numbers are looked at at once.
 const CHUNK: usize = 1 << 14;
+
+/// So many tuples are looked at one after the other before all are.
+const SOON: usize = 64;
 
 /// Arrays of more chunks are looked at by several threads.
 const PARALLEL: usize = 16;
@@ -31,6 +35,9 @@ pub(super) trait Numbers: Sync {
 
     /// Whether all are below a limit.
     fn are_below(&self, limit: u64) -> bool;
+
+    /// All of them, if they stand in 32 bits.
+    fn as_narrow(&self) -> Option<&[u32]>;
 
     /// How many follow the one before them in this way.
     fn steps(&self, step: Step) -> usize;
@@ -109,6 +116,35 @@ pub(super) fn steps<W: Word>(all: &[W], step: Step) -> usize {
         }
     };
     counted(all.len() - 1, pairs)
+}
+
+/// Whether the tuples that stand side by side in some arrays of one length grow, none twice.
+pub(super) fn grow_as_tuples(all: &[&[u32]]) -> bool {
+    let length = all.first().map_or(0, |first| first.len());
+    if length < 2 {
+        return true;
+    }
+    match *all {
+        [one] => steps(one, Step::DownOrSame) == 0,
+        [one, other] => {
+            let key = |at: usize| u64::from(one[at]) << 32 | u64::from(other[at]);
+            let falls = |range: Range<usize>| -> u32 {
+                // Slices of one length, so that no bounds are tested in the loop.
+                let (begin, end) = (range.start, range.end);
+                let before = one[begin..end].iter().zip(&other[begin..end]);
+                let after = one[begin + 1..=end].iter().zip(&other[begin + 1..=end]);
+                let wide = |(high, low): (&u32, &u32)| u64::from(*high) << 32 | u64::from(*low);
+                before.zip(after).map(|(one, other)| u32::from(wide(other) <= wide(one))).sum()
+            };
+            // Entries in any order fall soon.
+            let soon = (1..length.min(SOON)).any(|at| key(at) <= key(at - 1));
+            !soon && counted(length - 1, falls) == 0
+        }
+        _ => (1..length).all(|at| {
+            let pairs = all.iter().map(|list| list[at - 1].cmp(&list[at]));
+            pairs.into_iter().find(|order| order.is_ne()) == Some(Ordering::Less)
+        }),
+    }
 }
 
 /// Whether coordinates grow within each segment that begins at one of `positions`, which do not fall and lie within the

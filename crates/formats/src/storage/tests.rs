@@ -307,6 +307,43 @@ proptest! {
         prop_assert_eq!(sums(&dense.to_entries().unwrap()), without_zeros(expected));
     }
 
+    /// Coordinates in an array for each dimension make the tensor that entries make, in both widths.
+    #[test]
+    fn lists_are_entries((entries, format, _) in with_formats(), sorted in 0..3u8) {
+        let rank = entries.shape().len();
+        let mut order: Vec<usize> = (0..entries.len()).collect();
+        match sorted {
+            0 => {}
+            1 => order.sort_by_key(|at| entries.at(*at).to_vec()),
+            _ => order.sort_by_key(|at| entries.at(*at).iter().rev().copied().collect::<Vec<_>>()),
+        }
+        let coordinates: Vec<u64> = order.iter().flat_map(|at| entries.at(*at).to_vec()).collect();
+        let values = entries.values().select(&order);
+        let entries = Entries::new(entries.shape().to_vec(), coordinates, values).unwrap();
+        let list = |at: usize| entries.coordinates().iter().skip(at).step_by(rank.max(1)).copied();
+        let narrow: Vec<Vec<u32>> = (0..rank).map(|at| list(at).map(|c| c as u32).collect()).collect();
+        let wide: Vec<Vec<i64>> = (0..rank).map(|at| list(at).map(|c| c as i64).collect()).collect();
+        let views: [Vec<IndexView<'_>>; 2] = [
+            narrow.iter().map(|all| IndexView::U32(all)).collect(),
+            wide.iter().map(|all| IndexView::I64(all)).collect(),
+        ];
+        for duplicates in [Duplicates::Sum, Duplicates::Refuse, Duplicates::Last] {
+            let build = Build { duplicates, ..Build::default() };
+            let expected = Tensor::from_entries(&entries, &format, build);
+            for lists in &views {
+                let values = entries.values().view();
+                let found = Tensor::from_lists(entries.shape(), lists, values, (&format, build));
+                match (&found, &expected) {
+                    (Ok(found), Ok(expected)) => {
+                        found.check().unwrap();
+                        prop_assert_eq!(found, expected);
+                    }
+                    _ => prop_assert_eq!(found.is_err(), expected.is_err()),
+                }
+            }
+        }
+    }
+
     #[test]
     fn counting_is_sorting(
         (entries, order, kinds) in any_entries(2..5).prop_flat_map(|entries| {

@@ -1,5 +1,7 @@
 //! Tensors whose arrays somebody else owns.
 
+use std::borrow::Cow;
+
 use dastac_elements::{Storage, View};
 
 use super::check::Parts;
@@ -17,7 +19,7 @@ pub enum IndexView<'a> {
     I64(&'a [i64]),
 }
 
-impl IndexView<'_> {
+impl<'a> IndexView<'a> {
     /// How many.
     pub fn len(self) -> usize {
         self.count()
@@ -33,6 +35,18 @@ impl IndexView<'_> {
         match self {
             IndexView::U32(_) => 4,
             IndexView::I64(_) => 8,
+        }
+    }
+
+    /// The numbers in 32 bits, if all fit.
+    pub fn narrow(self) -> Option<Cow<'a, [u32]>> {
+        match self {
+            IndexView::U32(all) => Some(Cow::Borrowed(all)),
+            IndexView::I64(all) => scan::are_below(all, 1 << 32).then(|| {
+                // They are below 2^32.
+                #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+                all.iter().map(|at| *at as u32).collect()
+            }),
         }
     }
 
@@ -64,6 +78,13 @@ impl Numbers for IndexView<'_> {
         match self {
             IndexView::U32(all) => scan::are_below(all, limit),
             IndexView::I64(all) => scan::are_below(all, limit),
+        }
+    }
+
+    fn as_narrow(&self) -> Option<&[u32]> {
+        match self {
+            IndexView::U32(all) => Some(all),
+            IndexView::I64(_) => None,
         }
     }
 
@@ -100,6 +121,17 @@ impl<'a> TensorView<'a> {
         let space = LevelSpace::new(&shape, &format)?;
         let parts = Parts { format: &format, space: &space, levels: &levels, values: values.len() };
         parts.check()?;
+        Ok(TensorView { shape, format, space, levels, values })
+    }
+
+    /// A tensor of arrays that are known to be those of one.
+    pub(super) fn known(
+        shape: Vec<u64>,
+        format: Format,
+        levels: Vec<LevelData<IndexView<'a>>>,
+        values: View<'a>,
+    ) -> Result<TensorView<'a>, StorageError> {
+        let space = LevelSpace::new(&shape, &format)?;
         Ok(TensorView { shape, format, space, levels, values })
     }
 
@@ -141,6 +173,14 @@ impl<'a> TensorView<'a> {
         }
     }
 
+    /// The same arrays as a tensor with its dimensions in another order: dimension `d` of this one is dimension
+    /// `dimensions[d]` of that one. `None` if these are no permutation, or if levels store anything else than
+    /// dimensions.
+    pub fn permuted(&self, dimensions: &[usize]) -> Option<TensorView<'a>> {
+        let (shape, format, space) = permuted(&self.shape, &self.format, dimensions)?;
+        Some(TensorView { shape, format, space, levels: self.levels.clone(), values: self.values })
+    }
+
     /// A copy that owns its arrays.
     ///
     /// # Errors
@@ -154,7 +194,30 @@ impl<'a> TensorView<'a> {
     }
 }
 
+/// Extents, format and space of a tensor with its dimensions in another order.
+fn permuted(
+    shape: &[u64],
+    format: &Format,
+    dimensions: &[usize],
+) -> Option<(Vec<u64>, Format, LevelSpace)> {
+    let order = format.order().filter(|order| order.len() == dimensions.len())?;
+    let order = order.into_iter().map(|own| dimensions[own]).collect();
+    let format = format.with_order(order).ok()?;
+    let mut extents = shape.to_vec();
+    for (extent, to) in shape.iter().zip(dimensions) {
+        extents[*to] = *extent;
+    }
+    let space = LevelSpace::new(&extents, &format).ok()?;
+    Some((extents, format, space))
+}
+
 impl Tensor {
+    /// A copy with its dimensions in another order: see [`TensorView::permuted`].
+    pub fn permuted(&self, dimensions: &[usize]) -> Option<Tensor> {
+        let (shape, format, space) = permuted(&self.shape, &self.format, dimensions)?;
+        Some(Tensor { shape, format, space, ..self.clone() })
+    }
+
     /// The same tensor, borrowed, if its positions and coordinates have 32 bits.
     pub fn as_view(&self) -> Option<TensorView<'_>> {
         let narrow = |array: &'_ Indices| match array {

@@ -99,7 +99,9 @@ pub(super) fn result(all: &Assembled, case: &RandomKernel) -> Tensor {
     }
     let arrays = match structure {
         Structure::Counted { .. } => result.buffers(),
-        Structure::Dense | Structure::Copied { .. } => vec![result.values],
+        Structure::Dense | Structure::Copied { .. } | Structure::Converted { .. } => {
+            vec![result.values]
+        }
     };
     let integers = arrays[..arrays.len() - 1].iter().map(|id| ints(id, &symbols));
     let values = Data::Float(vec![f64::NAN; size(&result.values, &symbols)]);

@@ -6,6 +6,7 @@
 //! out through [`Instance::result`].
 
 mod arrays;
+mod conversion;
 mod inputs;
 mod place;
 mod results;

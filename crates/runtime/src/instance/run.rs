@@ -75,6 +75,7 @@ impl Instance<'_> {
                 continue;
             }
             let start = Instant::now();
+            phase.converts.iter().try_for_each(|result| self.convert_result(*result))?;
             self.make_room(name)?;
             taken += start.elapsed();
             taken += self.call_with(name, |kernel, parameters, mut arguments| match &mut code {

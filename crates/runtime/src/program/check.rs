@@ -28,6 +28,8 @@ impl Program {
         self.stored.iter().try_for_each(|one| self.check_stored(one, abi))?;
         self.results.iter().try_for_each(|one| self.check_result(one, abi))?;
         let counted = self.phases.iter().filter_map(|phase| phase.counts);
+        let mut converted = self.phases.iter().flat_map(|phase| &phase.converts);
+        ensure(converted.all(|id| self.has(*id)), "phases")?;
         ensure(counted.into_iter().all(|id| self.has(id)), "phases")
     }
 
@@ -55,6 +57,12 @@ impl Program {
             Structure::Counted { starts, ends } => {
                 let mut arrays = starts.iter().chain(ends);
                 ensure(arrays.all(|id| is_buffer(abi, *id)), "arrays of results")
+            }
+            Structure::Converted { from, dimensions } => {
+                ensure(self.stored(*from).next().is_some(), "converted tensors")?;
+                let rank = self.sizes.tensors[one.tensor.0].extents.len();
+                let permuted = (0..rank).all(|dimension| dimensions.contains(&dimension));
+                ensure(permuted && dimensions.len() == rank, "converted tensors")
             }
             Structure::Dense | Structure::Copied => Ok(()),
         }

@@ -65,6 +65,9 @@ pub struct Phase {
     /// Whether it counts too many: if there is memory for so many, the function that counts them is left out.
     #[serde(default)]
     pub bounds: bool,
+    /// The results that are made before it is called, in this order: [`Structure::Converted`].
+    #[serde(default)]
+    pub converts: Vec<TensorId>,
 }
 
 /// A tensor with a format, as the code reads or makes it.
@@ -130,6 +133,13 @@ pub enum Structure {
     Dense,
     /// They are those of an operand.
     Copied,
+    /// The whole result is another tensor in another format, or with its dimensions in another order.
+    Converted {
+        /// The tensor.
+        from: TensorId,
+        /// The dimension of the result that each of its dimensions is.
+        dimensions: Vec<usize>,
+    },
     /// They are counted first.
     Counted {
         /// For each level that is counted, the array whose last element is the number of its positions.

@@ -23,8 +23,8 @@ pub use walked::{Gathered, Walked, Why};
 
 use dastac_formats::Format;
 use dastac_iterate::{
-    Assembly, IterateError, Kernel, Operand, Walks, Works, assembly, fill, is_assembled, obstacle,
-    on_levels, pattern_of,
+    Assembly, IterateError, Kernel, Operand, Structure, Walks, Works, assembly, fill, is_assembled,
+    obstacle, on_levels, pattern_of,
 };
 use dastac_loops::{Function, Index, Module};
 use dastac_stur::infer::InferredRule;
@@ -73,6 +73,11 @@ impl Dynamic<'_> {
         let Dynamic { inferred, indices, .. } = *self;
         let extents = extents(inferred, module, rule.head)?;
         let walked = self.walked(module, stored, rule)?;
+        if let Some(structure) = self.conversion(module, rule, &walked, (declared, &extents)) {
+            let operand = operands::own(inferred, module, rule.head, (declared, extents), indices);
+            stored.push(Stored { tensor: rule.head, operand, converted_for: None, part: None });
+            return Ok((Assembly::without_loops(structure), walked));
+        }
         let in_order = declared.order().is_some();
         let appended = match in_order && declared.levels().iter().all(is_assembled) {
             true => declared.clone(),
@@ -107,6 +112,26 @@ impl Dynamic<'_> {
         stored.push(Stored { tensor: rule.head, operand, converted_for: None, part: None });
         (walked.walks, walked.works) = (assembly.walks.clone(), assembly.works.clone());
         Ok((assembly, walked))
+    }
+
+    /// What a rule's result is if it is a tensor in another format, where loops need not make it: the host that runs
+    /// them can convert tensors, and the user asks for no loops.
+    fn conversion(
+        &self,
+        module: &Module,
+        rule: &InferredRule,
+        walked: &Walked,
+        (declared, extents): (&Format, &[Index]),
+    ) -> Option<Structure> {
+        let definition = &self.inferred.program.rules[rule.rule.0];
+        let asked = !definition.order.is_empty() || !definition.schedule.is_empty();
+        if !self.reserves || asked {
+            return None;
+        }
+        match pattern_of(&walked.kernel, declared, extents) {
+            Some(_) => None,
+            None => walked.kernel.conversion(module, (declared, extents)),
+        }
     }
 
     /// A rule with the first order of its loops in which the elements of its result can be assembled.

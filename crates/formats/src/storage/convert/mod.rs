@@ -5,6 +5,8 @@
 //! - Where a dimension moves above others, entries are counted by it, and each goes to its place in one pass
 //!   ([`rows`]).
 //!
+//! - A matrix in another order goes by way of rows to all other levels that hold entries in their order.
+//!
 //! Nothing names a format, and the arrays that are read are borrowed.
 
 mod order;
@@ -15,17 +17,57 @@ use super::build::Left;
 use super::counting::Near;
 use super::key::Packing;
 use super::space::LevelSpace;
-use super::{Build, Indices, LevelData, StorageError, Tensor, TensorView};
+use super::{Build, IndexView, Indices, LevelData, StorageError, Tensor, TensorView};
 use crate::format::Format;
+use crate::level::Kind;
 use dastac_elements::{Element, NoMemory, Storage};
-use source::{Moved, Room, Source};
+pub(super) use source::PARALLEL;
+pub use source::{Moved, Room};
+use source::{Source, Stores};
+
+/// How many rows may come on each entry where a matrix goes by way of rows.
+const SPARSE: u64 = 4;
 
 /// Longer arrays stand in pages of their own, in huge ones where the system has them, until they are complete.
 const LONG: usize = 1 << 22;
 
+/// Whether a tensor in one format gets into another one without sorting, as far as the formats say: the tensor's
+/// extents may still be too large for it.
+pub fn is_moved(from: &Format, to: &Format) -> bool {
+    let (Some(own), Some(order)) = (from.order(), to.order()) else { return false };
+    let known = |format: &Format| Stores::all(format);
+    let Some((_, stores)) = known(from).zip(known(to)) else { return false };
+    match own == order {
+        true => order::lists(&stores, to),
+        false => rows::is_filled(&stores) || by_rows(to).is_some(),
+    }
+}
+
+/// The levels of rows from which a matrix gets into a format of another order than its own: all coordinates of the
+/// first dimension, with those of the second one below.
+fn by_rows(to: &Format) -> Option<Format> {
+    let order = to.order().filter(|order| order.len() == 2)?;
+    let stores = Stores::all(to)?;
+    let rows = Format::csr().with_order(order).ok()?;
+    order::lists(&stores, to).then_some(rows)
+}
+
 impl TensorView<'_> {
-    /// The arrays of the same tensor in another format, in the memory that `room` gives, made by `threads` threads;
-    /// nothing where entries would have to be sorted, or where indices do not fit 32 bits.
+    /// The arrays of the same tensor in another format, in the memory that `room` gives, made by at most `threads`
+    /// threads; nothing where entries would have to be sorted, or where indices do not fit 32 bits.
+    ///
+    /// # Errors
+    /// What `room` reports.
+    pub fn moved_into(
+        &self,
+        format: &Format,
+        threads: usize,
+        room: &mut Room<'_>,
+    ) -> Result<Option<Moved>, StorageError> {
+        let threads = threads.min(rayon::current_num_threads());
+        self.moved(format, (threads, Near::default()), room)
+    }
+
     fn moved(
         &self,
         format: &Format,
@@ -40,7 +82,32 @@ impl TensorView<'_> {
         if source.order == order {
             return order::moved(&source, self.values(), format, room);
         }
-        rows::moved(&source, self.values(), (format, &own, &packing), near, room)
+        let counted = rows::moved(&source, self.values(), (format, &own, &packing), near, room)?;
+        match (counted, by_rows(format)) {
+            (None, Some(rows)) if rows != *format => self.by_rows((&rows, format), threads, room),
+            (counted, _) => Ok(counted),
+        }
+    }
+
+    /// A matrix in a format of another order, by way of rows, if these are not many more than its entries.
+    fn by_rows(
+        &self,
+        (rows, format): (&Format, &Format),
+        threads: usize,
+        room: &mut Room<'_>,
+    ) -> Result<Option<Moved>, StorageError> {
+        let space = LevelSpace::new(self.shape(), rows)?;
+        if space.extent(0) > SPARSE * (self.values().len() as u64 + SPARSE) {
+            return Ok(None);
+        }
+        let mut own = |what: &str, element: Element, count: usize| fresh(what, element, count);
+        let Some(middle) = self.moved_into(rows, threads, &mut own)? else { return Ok(None) };
+        let arrays = middle.arrays.iter().map(|array| IndexView::U32(array.typed::<u32>()));
+        let compressed = LevelData::new(Kind::COMPRESSED, arrays.collect());
+        let levels = vec![LevelData::new(Kind::DENSE, Vec::new()), compressed];
+        let view =
+            TensorView::known(self.shape().to_vec(), rows.clone(), levels, middle.values.view())?;
+        view.moved_into(format, threads, room)
     }
 
     /// The same tensor in another format, if nothing has to be sorted for it and indices have 32 bits.

@@ -87,7 +87,7 @@ pub(super) fn moved(
 
 /// Whether levels with a coordinate for each entry have one for each of all entries: a level in the middle that is
 /// unique would have one for each node.
-fn lists(stores: &[Stores], format: &Format) -> bool {
+pub(super) fn lists(stores: &[Stores], format: &Format) -> bool {
     let Some(first) = stores.iter().position(|own| *own == Stores::Entries) else { return true };
     let (last, behind) = (stores.len() - 1, &stores[first + 1..]);
     behind.iter().all(|own| *own == Stores::Follows)
@@ -150,6 +150,9 @@ impl<'a> Source<'a> {
         if count > SPARSE * (self.entries + SPARSE) {
             return None;
         }
+        if let (1, Starts::Each(_)) = (above.len(), &self.starts[level]) {
+            return Some(Starts::Made(self.begins(level, extent)));
+        }
         let Nodes { starts, coordinates } = self.nodes(level);
         let mut nodes = starts.iter().zip(&coordinates).peekable();
         let mut all = Vec::with_capacity(count + 1);
@@ -162,6 +165,22 @@ impl<'a> Source<'a> {
         #[allow(clippy::cast_possible_truncation)]
         all.resize(count + 1, self.entries as u32);
         Some(Starts::Made(all))
+    }
+
+    /// Before which entry each coordinate of a level begins that has one coordinate for each entry; and the end. The
+    /// levels above have one position.
+    fn begins(&self, level: usize, extent: usize) -> Vec<u32> {
+        let mut all = Vec::with_capacity(extent + 1);
+        // There are fewer than 2^32 entries.
+        #[allow(clippy::cast_possible_truncation)]
+        for (entry, at) in self.levels[level][1].iter().enumerate() {
+            if all.len() <= *at as usize {
+                all.resize(*at as usize + 1, entry as u32);
+            }
+        }
+        #[allow(clippy::cast_possible_truncation)]
+        all.resize(extent + 1, self.entries as u32);
+        all
     }
 
     /// The runs of entries whose coordinates down to a level are the same.

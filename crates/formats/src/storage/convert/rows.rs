@@ -21,15 +21,22 @@ struct Target {
     squeezed: bool,
 }
 
+/// Whether levels that store coordinates in this way are filled by counting.
+pub(super) fn is_filled(stores: &[Stores]) -> bool {
+    let Some((Stores::Nodes, above)) = stores.split_last() else { return false };
+    !above.is_empty() && (is_squeezed(above) || above.iter().all(|one| *one == Stores::All))
+}
+
+/// Whether rows without entries are left out of the levels above the last one.
+fn is_squeezed(above: &[Stores]) -> bool {
+    above == [Stores::Nodes]
+}
+
 impl Target {
     fn new(format: &Format, extents: &[u64], entries: usize) -> Option<Target> {
-        let stores = Stores::all(format)?;
-        let (last, above) = stores.split_last()?;
-        let squeezed = above == [Stores::Nodes];
-        let dense = !above.is_empty() && above.iter().all(|one| *one == Stores::All);
-        if *last != Stores::Nodes || !(squeezed || dense) {
-            return None;
-        }
+        let stores = Stores::all(format).filter(|stores| is_filled(stores))?;
+        let (_, above) = stores.split_last()?;
+        let squeezed = is_squeezed(above);
         u32::try_from(extents[above.len()].saturating_sub(1)).ok()?;
         let mut rows = 1u32;
         let mut strides = vec![0; above.len()];

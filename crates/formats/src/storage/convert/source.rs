@@ -8,19 +8,19 @@ use crate::level::Role;
 use dastac_elements::{Element, Storage};
 
 /// Where the arrays of a result stand: as many elements of a type, with anything in them. The text says what for.
-pub(super) type Room<'m> = dyn FnMut(&str, Element, usize) -> Result<Storage, StorageError> + 'm;
+pub type Room<'m> = dyn FnMut(&str, Element, usize) -> Result<Storage, StorageError> + 'm;
 
 /// A tensor that was converted.
 #[derive(Debug)]
-pub(super) struct Moved {
+pub struct Moved {
     /// The arrays of all levels in order, of integers with 32 bits.
-    pub(super) arrays: Vec<Storage>,
+    pub arrays: Vec<Storage>,
     /// The values.
-    pub(super) values: Storage,
+    pub values: Storage,
 }
 
 /// Conversions of fewer entries are not worth another thread.
-const PARALLEL: usize = 1 << 14;
+pub(in super::super) const PARALLEL: usize = 1 << 14;
 
 /// What is to be done, by whichever thread comes first.
 pub(super) type Task<'t> = Box<dyn FnOnce() + Send + 't>;
