@@ -355,10 +355,8 @@ fn results_look_as_they_should() {
     // The pattern of an operand.
     expect_test::expect![[r#"
         func kernel(out b7, in b1, in b2, in b3, in b4) {
-          parallel i = 0 to p0 {
-            parallel pj = b1[i] to b1[i + 1] {
-              b7[pj] = b3[pj] * b4[b2[pj]]
-            }
+          parallel pj = b1[0] to b1[p0] {
+            b7[pj] = b3[pj] * b4[b2[pj]]
           }
         }
     "#]]
