@@ -10,7 +10,7 @@ use crate::index::symbols_of;
 use crate::part::{Candidate, Part};
 use crate::polynomial::Polynomial;
 use crate::search::{in_order, is_simple, search};
-use crate::whole::in_box;
+use crate::whole::{in_box, is_dense};
 use crate::{Layout, LayoutError};
 
 /// A set of at most two dimensions with this many basic sets is counted quickly.
@@ -95,8 +95,8 @@ impl Builder {
         self
     }
 
-    /// Allows places that no element has where they make the index one polynomial and are few: whole rows at the ends of
-    /// a band, a whole last block. They are zero after packing and never read.
+    /// Allows places that no element has where they make the index one polynomial and are few: whole rows at the ends
+    /// of a band, a whole last block. They are zero after packing and never read.
     pub fn padding(mut self, allowed: bool) -> Builder {
         self.padding = allowed;
         self
@@ -140,6 +140,9 @@ impl Builder {
         let around = self.clone().elements(&enclosing).regions(Vec::new()).of_elements();
         match around {
             Ok(around) if is_simple(&around.index) => {
+                if !is_dense(&self.stored, &enclosing)? {
+                    return self.of_elements();
+                }
                 if !is_counted_quickly(&self.stored)? {
                     return Ok(around);
                 }
@@ -219,7 +222,8 @@ impl Builder {
     }
 }
 
-/// Whether counting takes little time: the pieces of a count multiply with the basic sets and strides, in each dimension.
+/// Whether counting takes little time: the pieces of a count multiply with the basic sets and strides, in each
+/// dimension.
 fn is_counted_quickly(set: &Set) -> Result<bool, LayoutError> {
     let basics = set.basic_set_count()?;
     Ok(match set.rank() {

@@ -1,9 +1,9 @@
 //! Ranks by nested sums: sets whose dimensions each run from one bound to another, which depend on the dimensions
 //! before and on symbols. All of their ranks are one polynomial, which needs no counting of cases.
 //!
-//! With `c_n = 1` and `c_k = sum from l_k to h_k of c_(k+1)`, the rank of a point `x` is `sum over k of (sum from l_k to
-//! x_k - 1 of c_(k+1))`: in each dimension, what is before `x` and equal to it in the dimensions before. Sums of powers
-//! are polynomials (Faulhaber), whatever the bounds are, as long as no run has a negative length:
+//! With `c_n = 1` and `c_k = sum from l_k to h_k of c_(k+1)`, the rank of a point `x` is `sum over k of (sum from l_k
+//! to x_k - 1 of c_(k+1))`: in each dimension, what is before `x` and equal to it in the dimensions before. Sums of
+//! powers are polynomials (Faulhaber), whatever the bounds are, as long as no run has a negative length:
 //! ```text
 //! 0 <= i < N, i <= j <= i + 2        c_1 = 3, c_0 = 3N, rank = 3i + (j - i)
 //! ```
@@ -75,8 +75,8 @@ impl Run {
     }
 }
 
-/// The first or last value that a condition on a dimension allows; `None` if it is a floor of other dimensions, over which
-/// sums of powers are no polynomials.
+/// The first or last value that a condition on a dimension allows; `None` if it is a floor of other dimensions, over
+/// which sums of powers are no polynomials.
 fn bound(condition: &Inequality, dim: usize, names: &[String]) -> Option<Polynomial> {
     let coefficient = condition.dims[dim];
     let divisor = coefficient.checked_abs()?;

@@ -133,8 +133,8 @@ impl Space {
         text
     }
 
-    /// Weaker conditions: with dimensions of few values replaced, and with one dimension replaced by its bound in another
-    /// condition, `i + d < N` for `j < N` where `j >= i + d`.
+    /// Weaker conditions: with dimensions of few values replaced, and with one dimension replaced by its bound in
+    /// another condition, `i + d < N` for `j < N` where `j >= i + d`.
     fn weaker(&self, condition: &Inequality, others: &[Inequality]) -> Vec<Inequality> {
         let mut found: Vec<Inequality> = self.replaced(condition).into_iter().collect();
         for (dim, c) in condition.dims.iter().enumerate().filter(|(_, c)| **c != 0) {

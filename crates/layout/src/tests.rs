@@ -244,7 +244,7 @@ fn padding_makes_one_polynomial() {
             2,
         ),
         (
-            "[N] -> { [i, j, k, l] : 0 <= i, j, l < N and i <= j <= i + 24 and 0 <= k <= l + 1 and k < N and l + j < N }",
+            "[N] -> { [i, j, k, l] : 0 <= i, l < N and i <= j <= i + 24 and 0 <= k <= l + 1 and k < N and l + j < N }",
             3,
         ),
         ("[N] -> { [i, j, k] : 0 <= i, j, k < N and floor(j/46) = floor(k/46) }", 2),

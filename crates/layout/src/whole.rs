@@ -1,8 +1,8 @@
 //! A place for every element of a tensor's box: for structures that say so much that storing less costs more.
 //!
 //! The sum of a block diagonal matrix and one with zeros behind a column has elements in half of its box, in a union of
-//! sets with strides; the number of elements before one of them has dozens of pieces, each with floors. Its place in the
-//! box has one, without.
+//! sets with strides; the number of elements before one of them has dozens of pieces, each with floors. Its place in
+//! the box has one, without.
 
 use dastac_poly::Set;
 
@@ -19,12 +19,13 @@ const SETS_OF_TENSORS: usize = 2;
 /// The same limit for sets with strides.
 const STRIDED_SETS: usize = 1;
 
-/// The share of the box that elements must have: one in so many.
+/// The share of the places that elements must have: one in so many.
 const SHARE: usize = 4;
 
-/// Points of the box that are looked at, with all symbols at about [`SIZE`].
-const SAMPLES: usize = 256;
-const SIZE: i64 = 1000;
+/// So many points are looked at, of a box with about so many places, and at least so many must be places.
+const SAMPLES: usize = 1024;
+const PLACES: f64 = 16_777_216.0;
+const FEWEST: usize = 8;
 
 /// The part of these elements in their box, if they are tangled and many; `None` otherwise.
 pub(crate) fn in_box(
@@ -50,33 +51,38 @@ pub(crate) fn in_box(
     Candidate::within(stored, plain, span).summed()
 }
 
-/// Whether a good part of the box are elements, as far as some points of it show.
-fn is_dense(stored: &Set, whole: &Set) -> Result<bool, LayoutError> {
+/// Whether a good part of the places around some elements are elements, as far as random points show at sizes that are
+/// usual for this number of dimensions.
+pub(crate) fn is_dense(stored: &Set, around: &Set) -> Result<bool, LayoutError> {
+    let rank = i32::try_from(stored.rank()).unwrap_or(1).max(1);
+    let size = PLACES.powf(1.0 / f64::from(rank)) as i64;
     let mut symbols: Vec<(String, i64)> = Vec::new();
-    for (name, more) in whole.params()?.into_iter().chain(stored.params()?).zip(0..) {
+    for name in around.params()?.into_iter().chain(stored.params()?) {
         if !symbols.iter().any(|(known, _)| *known == name) {
-            symbols.push((name, SIZE + 7 * more));
+            let more = i64::try_from(symbols.len()).unwrap_or(0);
+            symbols.push((name, size + more));
         }
     }
-    let known = |set: &Set| -> Result<Vec<(String, i64)>, LayoutError> {
+    let fixed = |set: &Set| -> Result<Set, LayoutError> {
         let params = set.params()?;
-        Ok(symbols.iter().filter(|(name, _)| params.contains(name)).cloned().collect())
+        let known: Vec<(String, i64)> =
+            symbols.iter().filter(|(name, _)| params.contains(name)).cloned().collect();
+        Ok(set.fix_params(&known)?)
     };
-    let (box_symbols, symbols) = (known(whole)?, known(stored)?);
-    let fixed = whole.fix_params(&box_symbols)?;
-    if fixed.is_empty()? {
+    let (stored, around) = (fixed(stored)?, fixed(around)?);
+    if around.is_empty()? {
         return Ok(false);
     }
     let mut extents = Vec::new();
-    for k in 0..whole.rank() {
-        let most = fixed.dim_max(k)?.eval(&box_symbols, &[])?;
+    for k in 0..around.rank() {
+        let most = around.dim_max(k)?.eval(&[], &[])?;
         let Some(most) = most.and_then(|most| i64::try_from(most.to_integer()).ok()) else {
             return Ok(false);
         };
-        extents.push(most + 1);
+        extents.push(most.max(0) + 1);
     }
     let mut state: u64 = 0x9e37_79b9_7f4a_7c15;
-    let mut elements = 0;
+    let (mut places, mut elements) = (0, 0);
     for _ in 0..SAMPLES {
         let point: Vec<i64> = extents
             .iter()
@@ -85,7 +91,8 @@ fn is_dense(stored: &Set, whole: &Set) -> Result<bool, LayoutError> {
                 i64::try_from(state >> 33).unwrap_or(0) % extent
             })
             .collect();
-        elements += usize::from(stored.contains(&symbols, &point)?);
+        places += usize::from(around.contains(&[], &point)?);
+        elements += usize::from(stored.contains(&[], &point)?);
     }
-    Ok(elements * SHARE >= SAMPLES)
+    Ok(places >= FEWEST && elements * SHARE >= places)
 }

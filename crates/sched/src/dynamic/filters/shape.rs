@@ -39,7 +39,8 @@ pub(super) struct Shape {
     pub head: Vec<usize>,
 }
 
-/// An iterator whose value follows from a coordinate of the filter: `coordinate / divisor`, below `radix` if it is given.
+/// An iterator whose value follows from a coordinate of the filter: `coordinate / divisor`, below `radix` if it is
+/// given.
 pub(super) struct Term {
     pub iterator: usize,
     /// The filter's dimension.
