@@ -56,12 +56,32 @@ fn rules_agree_with_the_reference_in_all_named_formats() {
     }
 }
 
+/// Index maps of two dimensions with a parameter, `(p, q)` to levels, and how these are stored.
+const DEFINED: &[(&str, &str)] = &[
+    ("q / b, p, q % b", "merge(0) trim(1, 1)"),
+    ("p, q / b, q", "merge(0, 1) trim(2, 2)"),
+    ("p / b, p, q", "merge(..) trim(1, 2)"),
+    ("q / b, q % b, p, q", "merge(..) trim(0, 3)"),
+    ("p % b, q, p", "merge(0, 1) trim(1, 2)"),
+    ("q % b, p / b, q / b, p % b", "merge(..) trim(1, 2)"),
+    ("p + q, p", "merge(0) trim(0, 0)"),
+    ("(p + q) / b, p, q", "merge(..) trim(0, 2)"),
+    ("q - b * p, p", "merge(..) trim(0, 1)"),
+    ("p / b / b, p / b % b, q, p % b", "merge(..) trim(2, 2)"),
+];
+
 #[test]
 fn formats_that_a_program_defines() {
-    let own = "format strips(b) := (p, q) -> (q / b, p, q % b) merge(0) trim(1, 1)\n";
-    let cases: Vec<String> =
-        RULES[..6].iter().enumerate().map(|(at, rule)| case(at, rule, "strips(3)")).collect();
-    check(&(whole_program(&cases) + own), BuildOptions::default(), Indices::Narrow);
+    let mut cases = Vec::new();
+    for (nth, (levels, storage)) in DEFINED.iter().enumerate() {
+        let format = format!("own{nth}(3)");
+        for rule in &RULES[..6] {
+            cases.push(case(cases.len(), rule, &format));
+        }
+        let definition = format!("format own{nth}(b) := (p, q) -> ({levels}) {storage}\n");
+        let program = whole_program(&std::mem::take(&mut cases)) + &definition;
+        check(&program, BuildOptions::default(), Indices::Narrow);
+    }
 }
 
 /// Formats with functions that are computed from entries, by rank.

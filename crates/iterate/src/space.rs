@@ -189,7 +189,8 @@ fn divided(format: &Format) -> Vec<usize> {
     all
 }
 
-/// A dimension's levels, with what they are multiplied by in it; nothing where these levels have other dimensions too.
+/// A dimension's levels, with what they are multiplied by in it; nothing where these levels have other dimensions too,
+/// or where the dimension is known without some of them.
 fn parts(format: &Format, dimension: usize) -> Option<Vec<(LevelExpr, i64)>> {
     let inverse = &format.map().inverse()[dimension];
     let alone = |level: usize| format.map().levels()[level].dimensions() == [dimension];
@@ -199,7 +200,9 @@ fn parts(format: &Format, dimension: usize) -> Option<Vec<(LevelExpr, i64)>> {
         let expr = &format.map().levels()[*level];
         !expr.is_affine() && expr.dimensions().contains(&dimension)
     };
-    let whole = levels.filter(divides).all(alone);
+    // A level that is not needed to know the dimension follows from others, such as `j / 4` from `j`.
+    let needed = |level: usize| inverse.terms.iter().any(|(known, _)| *known == level);
+    let whole = levels.filter(divides).all(|level| alone(level) && needed(level));
     if inverse.constant != 0 || !whole || !inverse.terms.iter().all(|(level, _)| alone(*level)) {
         return None;
     }
