@@ -44,6 +44,7 @@ use dastac::stur::affine::ValueError;
 use dastac::stur::infer::{Inferred, declarations, infer};
 use dastac::stur::program::{Element, TensorId};
 use dastac::stur::reference::{Dense, EvalError, Evaluator};
+use dastac::stur::schedule::Expand;
 use dastac::stur::{Coefficient, Program, Role};
 use generate::Kind;
 use proptest::strategy::{Strategy, ValueTree};
@@ -72,6 +73,9 @@ const DECLARED: u32 = 4;
 
 /// In one of so many, every rule has a random schedule.
 const SCHEDULED: u32 = 3;
+
+/// In one of so many, products read operands from copies.
+const EXPANDED: u32 = 4;
 
 /// Simpler programs that are tried for one failure.
 const MAX_SHRINKS: usize = 300;
@@ -353,11 +357,26 @@ fn lowered(analysis: Analysis, rng: &mut ChaCha8Rng) -> Result<Option<Lowered>, 
             return Ok(None);
         }
     }
+    let mut analysis = analysis;
+    if rng.random_range(0..EXPANDED) == 0 {
+        expand(&mut analysis);
+    }
     let mut laid = analysis.lay_out()?;
     if rng.random_range(0..SCHEDULED) == 0 {
         crate::schedules::schedule(&mut laid, rng);
     }
     laid.lower().map(Some)
+}
+
+/// Asks for copies of all operands that have redundant elements.
+fn expand(analysis: &mut Analysis) {
+    let program = &mut analysis.inferred.program;
+    let packed = |id: &TensorId| program.tensor(*id).format.is_none();
+    let names = program.tensor_ids().filter(packed).map(|id| program.tensor(id).name.clone());
+    let all = Expand::Tensors(names.collect());
+    for rule in &mut program.rules {
+        rule.schedule.expand = Some(all.clone());
+    }
 }
 
 /// Sizes to run at: 0, 1, 2 and non-square ones.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use dastac::build::BuildOptions;
 use dastac::contract::{At, Sizes};
-use dastac::driver::{Analysis, Laid};
+use dastac::driver::{Analysis, Laid, Lowered};
 use dastac::layout::Proof;
 use dastac::run::Runner;
 use dastac::stur::ast::{Item, Term};
@@ -232,20 +232,101 @@ fn steps_of_products() {
             cut += usize::from(sizes.is_some() && !analysis.plans().is_empty());
             let lowered = analysis.lay_out().and_then(|laid| laid.lower());
             let lowered = lowered.unwrap_or_else(|error| panic!("{text}\n{error}"));
-            for check in lowered.prove().unwrap() {
-                assert!(!matches!(check.proof, Proof::Refuted(_)), "{text}\n{check:?}");
-            }
-            let built = lowered.build(BuildOptions::default()).unwrap();
-            let sizes = |n: i64, m: i64| BTreeMap::from([("N".to_owned(), n), ("M".to_owned(), m)]);
-            let mut runner = Runner::new(built, &sizes(0, 0), 1).unwrap();
-            for (n, m) in [(0, 0), (1, 1), (2, 2), (7, 7), (5, 3), (3, 8)] {
-                runner.resize(&sizes(n, m)).unwrap();
-                let inputs = runner.random_inputs(3, &BTreeMap::new()).unwrap();
-                runner.execute().unwrap();
-                let outcome = runner.verify(&inputs).unwrap();
-                assert!(outcome.agrees(), "{text}\nN = {n}, M = {m}: {outcome:?}");
-            }
+            agrees(lowered, &text, &[]);
         }
     }
     assert!(cut > 10, "only {cut} rules are cheaper in steps");
+}
+
+/// Nothing of a program is refuted, and it agrees with the reference at small sizes, and at larger ones.
+fn agrees(lowered: Lowered, text: &str, larger: &[(i64, i64)]) {
+    for check in lowered.prove().unwrap() {
+        assert!(!matches!(check.proof, Proof::Refuted(_)), "{text}\n{check:?}");
+    }
+    let built = lowered.build(BuildOptions::default()).unwrap();
+    let sizes = |n: i64, m: i64| BTreeMap::from([("N".to_owned(), n), ("M".to_owned(), m)]);
+    let mut runner = Runner::new(built, &sizes(0, 0), 1).unwrap();
+    let small = [(0, 0), (1, 1), (2, 2), (7, 7), (5, 3), (3, 8)];
+    for &(n, m) in small.iter().chain(larger) {
+        runner.resize(&sizes(n, m)).unwrap();
+        let inputs = runner.random_inputs(3, &BTreeMap::new()).unwrap();
+        runner.execute().unwrap();
+        let outcome = runner.verify(&inputs).unwrap();
+        assert!(outcome.agrees(), "{text}\nN = {n}, M = {m}: {outcome:?}");
+    }
+}
+
+const SYMMETRIC: &str = "A:U(i, j) := (i <= j)\nA:R(i, j, p, q) := (i > j) * (p = j) * (q = i)";
+
+/// Rules with more text, and what is copied of them at large sizes.
+const EXPANDED: &[(&str, &str, &[&str])] = &[
+    ("C(i, j) := A(i, k) * B(k, j)", SYMMETRIC, &["A"]),
+    (
+        "C(i, j) := A(i, k) * B(k, j)",
+        "A:U(i, j) := (i < j)\nA:R(i, j, p, q) := -1 * (i > j) * (p = j) * (q = i)",
+        &["A"],
+    ),
+    (
+        "C(i, j) := A(i, k) * A(k, j)",
+        "A:U(i, j) := (i = 0) + (i > 0) * (j = 0)\nA:R(i, j, p, q) := (0 < i <= j) * (p = 0) * (q = j - i) + \
+         (0 < j < i) * (p = i - j) * (q = 0)",
+        &["A"],
+    ),
+    // A band that is symmetric: the copy is a band.
+    (
+        "C(i, j) := A(i, k) * B(k, j)",
+        "A:U(i, j) := (i <= j <= i + 3)\nA:R(i, j, p, q) := (j < i <= j + 3) * (p = j) * (q = i)",
+        &["A"],
+    ),
+    // An intermediate that is found to be symmetric.
+    ("G(i, j) := A(i, k) * A(j, k)\nC(i, j) := G(i, k) * B(k, j)", "", &["G"]),
+    ("C(i, j) := A(i, k) * B(k, j) + B(j, k) * A(k, i)", SYMMETRIC, &["A"]),
+    ("C(i, j) := min(k) (A(i, k) + A(k, j))", SYMMETRIC, &["A"]),
+    ("C(i, j) := A(i, k) * B(k, j)\ntypes: A = f32, B = f32, C = f32", SYMMETRIC, &["A"]),
+    ("C(i, j) := A(i, k) * S(k, j)\nS:F(i, j) := csr", SYMMETRIC, &[]),
+    // Each element is read twice: no copies.
+    ("y(i) := A(i, k) * x(k)\nx:D(i) := (0 <= i < N)", SYMMETRIC, &[]),
+    ("s() := A(i, k) * B(k, i)", SYMMETRIC, &[]),
+    (
+        "Y(i, r) := T(i, j, k) * U(j, r) * V(k, r)",
+        "T:D(i, j, k) := (0 <= i < N) * (0 <= j < N) * (0 <= k < N)\nT:U(i, j, k) := (j <= k)\n\
+         T:R(i, j, k, p, q, s) := (j > k) * (p = i) * (q = k) * (s = j)\nU:D(i, r) := (0 <= i < N) * (0 <= r < M)\n\
+         V:D(i, r) := (0 <= i < N) * (0 <= r < M)\nschedule: Y -> contract(none)",
+        &["T"],
+    ),
+];
+
+/// Products that read operands from copies agree with the reference: where copies are asked for, where sizes choose
+/// them, and where they are forbidden.
+#[test]
+fn copies_of_operands() {
+    for (rule, more, expected) in EXPANDED {
+        let text = of_products(rule, more);
+        let known = Sizes { symbols: vec![120, 100], density: 0.01, ..Sizes::default() };
+        let scheduled = |line: &str| match text.contains("schedule:") {
+            true => text.clone(),
+            false => format!("{text}\nschedule: C -> {line}"),
+        };
+        let asked = match expected {
+            [] => text.clone(),
+            names => scheduled(&format!("expand({})", names.join(", "))),
+        };
+        let forbidden = match rule.contains("C(i, j) :=") {
+            true => scheduled("expand(none)"),
+            false => text.clone(),
+        };
+        for (text, at, wanted) in [
+            (&text, At::Sizes(&known), *expected),
+            (&asked, At::Asked, if text.contains("schedule:") { &[] } else { *expected }),
+            (&forbidden, At::Asked, &[]),
+        ] {
+            let analysis = Analysis::of(text).unwrap_or_else(|error| panic!("{text}\n{error}"));
+            let analysis = analysis.contracted(at).unwrap();
+            let copied: Vec<String> = analysis.expanded().into_iter().map(|one| one.of).collect();
+            assert_eq!(copied, wanted, "{text}");
+            let lowered = analysis.lay_out().and_then(|laid| laid.lower());
+            let lowered = lowered.unwrap_or_else(|error| panic!("{text}\n{error}"));
+            agrees(lowered, text, &[(23, 11)]);
+        }
+    }
 }

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use dastac::contract::{Plan, Stepped};
+use dastac::contract::{self, Plan, Stepped};
 use dastac::runtime::TensorFacts;
 use dastac::workspaces::UsedWorkspace;
 use serde::Serialize;
@@ -34,6 +34,9 @@ pub struct Report {
     /// The rules whose products are computed in steps.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub steps: Vec<Steps>,
+    /// The operands that are read from copies with all of their elements.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub expanded: Vec<Expanded>,
     /// The results whose elements come together in workspaces.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub workspaces: Vec<Workspace>,
@@ -79,6 +82,22 @@ pub struct Check {
     /// Why it was not checked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
+}
+
+/// A copy of an operand that stores all elements, also those that follow from others.
+#[derive(Serialize)]
+pub struct Expanded {
+    /// The copy.
+    pub tensor: String,
+    /// The operand.
+    pub of: String,
+}
+
+impl Expanded {
+    /// Of an operand.
+    pub fn of(copy: &contract::Expanded) -> Expanded {
+        Expanded { tensor: copy.copy.clone(), of: copy.of.clone() }
+    }
 }
 
 /// A rule whose products are computed in steps.

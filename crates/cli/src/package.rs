@@ -77,6 +77,7 @@ pub fn run(terminal: &Terminal, args: &RunArgs) -> Result<Outcome> {
         stages: vec![("load", took)],
         flops: None,
         steps: Vec::new(),
+        expanded: Vec::new(),
         workspaces: Vec::new(),
         before: true,
     };

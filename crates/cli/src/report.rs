@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use dastac::contract::Stepped;
+use dastac::contract::{Expanded, Stepped};
 use dastac::elements::count;
 use dastac::runtime::{Instance, TensorFacts};
 use dastac::trips::FunctionTrips;
@@ -45,6 +45,8 @@ pub struct Compiled {
     pub flops: Option<u128>,
     /// Rules with products in steps.
     pub steps: Vec<Stepped>,
+    /// Operands that are read from copies with all of their elements.
+    pub expanded: Vec<Expanded>,
     /// The workspaces of results.
     pub workspaces: Vec<UsedWorkspace>,
     /// Whether it was compiled before.
@@ -74,7 +76,7 @@ pub fn nanoseconds(time: Duration) -> u64 {
 }
 
 fn report(run: &Run<'_>) -> Report {
-    let Compiled { schedule, stages, flops, steps, workspaces, .. } = &run.compiled;
+    let Compiled { schedule, stages, flops, steps, expanded, workspaces, .. } = &run.compiled;
     let names = run.instance.executable().program().sizes.symbols.iter().cloned();
     let (max_error, verify_note) = match run.verdict {
         Verdict::NotAsked => (None, None),
@@ -88,6 +90,7 @@ fn report(run: &Run<'_>) -> Report {
         symbols: Ordered(names.zip(run.instance.symbols().iter().copied()).collect()),
         schedule: schedule.clone(),
         steps: steps.iter().map(json::Steps::of).collect(),
+        expanded: expanded.iter().map(json::Expanded::of).collect(),
         workspaces: workspaces.iter().map(json::Workspace::of).collect(),
         compile_ns: nanoseconds(stages.iter().map(|(_, time)| *time).sum()),
         stages_ns: Ordered(stages.iter().map(stage).collect()),
@@ -178,6 +181,11 @@ fn human(run: &Run<'_>, report: &Report) -> String {
             plan.head,
             plan.contract.join(", "),
             plan.rules.iter().map(|rule| format!("  {rule}")).collect::<Vec<_>>().join("\n")
+        );
+    }
+    for Expanded { copy, of } in &run.compiled.expanded {
+        text += &format!(
+            "`{copy}` is `{of}` with all of its elements, which products read many times\n"
         );
     }
     for one in &run.compiled.workspaces {

@@ -301,7 +301,7 @@ impl<'a> Subject<'a> {
         let symbols = ready.instance().symbols();
         let place = self.cache.zip(self.key.clone());
         let known = place.as_ref().and_then(|(cache, key)| Counts::find(cache, key, symbols));
-        let Counts { flops, steps } = match (known, &ready.code) {
+        let Counts { flops, steps, expanded } = match (known, &ready.code) {
             (Some(known), _) => known,
             (None, code) => {
                 let counts = match code {
@@ -322,11 +322,11 @@ impl<'a> Subject<'a> {
                 let lowered = &runner.built().lowered;
                 let stages = lowered.laid.analysis.timings.0.clone();
                 let workspaces = lowered.workspaces();
-                Compiled { schedule, stages, flops, steps, workspaces, before: false }
+                Compiled { schedule, stages, flops, steps, expanded, workspaces, before: false }
             }
             Code::Kept(_, workspaces) => {
                 let (stages, workspaces) = (vec![("load", ready.took)], workspaces.clone());
-                Compiled { schedule, stages, flops, steps, workspaces, before: true }
+                Compiled { schedule, stages, flops, steps, expanded, workspaces, before: true }
             }
         })
     }

@@ -25,7 +25,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Error;
 use crate::build::BuildOptions;
-use crate::contract::{Sizes, Stepped, depends_on_rounded_sizes, depends_on_sizes};
+use crate::contract::{Expanded, Sizes, Stepped, depends_on_rounded_sizes, depends_on_sizes};
 use crate::describe;
 use crate::driver::{Analysis, Built, Iteration};
 use crate::workspaces::{self, UsedWorkspace};
@@ -233,12 +233,18 @@ pub struct Counts {
     pub flops: Option<u128>,
     /// Rules with products in steps.
     pub steps: Vec<Stepped>,
+    /// Operands that are read from copies with all of their elements.
+    pub expanded: Vec<Expanded>,
 }
 
 impl Counts {
     /// Counts.
     pub fn of(analysis: &Analysis, symbols: &[i64]) -> Counts {
-        Counts { flops: analysis.flops(symbols), steps: analysis.stepped(symbols) }
+        Counts {
+            flops: analysis.flops(symbols),
+            steps: analysis.stepped(symbols),
+            expanded: analysis.expanded(),
+        }
     }
 
     /// What was counted before.

@@ -94,6 +94,12 @@ impl Analysis {
         let layouts = analysis.timings.measure("layout", || Layout::all(inferred));
         match (layouts, &analysis.steps) {
             (Ok(layouts), _) => Ok(Laid { analysis, layouts }),
+            (Err(LayoutError::Program(_)), Steps::Cut(cut)) if !cut.expanded.is_empty() => {
+                match analysis.without_copies() {
+                    Some(packed) => packed.lay_out(),
+                    None => Err(Error::Program(Vec::new())),
+                }
+            }
             (Err(LayoutError::Program(_)), Steps::Cut(cut)) => {
                 Err(impossible(&cut.written.program, &cut.choice))
             }

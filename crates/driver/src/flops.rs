@@ -24,19 +24,26 @@ impl Runner {
 }
 
 impl Analysis {
-    /// Floating-point operations of one run at these sizes, without preprocess rules: iterations of every statement's
-    /// domain times its multiplications, divisions and additions. `None` when Barvinok is not there, the count does not
-    /// fit, or conditions that are not affine decide.
+    /// Floating-point operations of one run at these sizes, without preprocess rules and copies of operands: iterations
+    /// of every statement's domain times its multiplications, divisions and additions. `None` when Barvinok is not
+    /// there, the count does not fit, or conditions that are not affine decide.
     pub fn flops(&self, symbols: &[i64]) -> Option<u128> {
         operations(self.iterations(symbols)?)
     }
 
     /// The number of points of each statement's iteration domain, and the number of factors of its product, for all
-    /// statements outside of preprocess rules; `None` where [`Analysis::flops`] is `None`.
+    /// statements outside of preprocess rules and copies of operands; `None` where [`Analysis::flops`] is `None`.
     pub fn iterations(&self, symbols: &[i64]) -> Option<Vec<(u128, usize)>> {
         let inferred = &self.inferred;
-        let measured =
-            inferred.rules.iter().filter(|rule| !inferred.program.rules[rule.rule.0].preprocess);
+        let copies = self.expanded();
+        let is_copy = |rule: &InferredRule| {
+            let name = &inferred.program.tensor(rule.head).name;
+            copies.iter().any(|one| one.copy == *name)
+        };
+        let measured = inferred
+            .rules
+            .iter()
+            .filter(|rule| !inferred.program.rules[rule.rule.0].preprocess && !is_copy(rule));
         iterations_of(inferred, symbols, measured)
     }
 

@@ -10,7 +10,7 @@ use crate::index::symbols_of;
 use crate::part::{Candidate, Part};
 use crate::polynomial::Polynomial;
 use crate::search::{in_order, is_simple, search};
-use crate::whole::{in_box, is_dense};
+use crate::whole::{in_box, in_places, is_dense};
 use crate::{Layout, LayoutError};
 
 /// A set of at most two dimensions with this many basic sets is counted quickly.
@@ -43,6 +43,8 @@ pub struct Builder {
     enclosing: Option<Set>,
     padding: bool,
     whole: Option<Set>,
+    around: Option<Set>,
+    within: Option<Set>,
 }
 
 impl Layout {
@@ -57,6 +59,8 @@ impl Layout {
             enclosing: None,
             padding: false,
             whole: None,
+            around: None,
+            within: None,
         }
     }
 }
@@ -109,6 +113,13 @@ impl Builder {
         self
     }
 
+    /// A set that contains the elements: all of its places are taken, or all of the box, where that makes a simple
+    /// index of one that is not, and at least a quarter of the places are elements.
+    pub fn around(mut self, around: Set) -> Builder {
+        self.around = Some(around);
+        self
+    }
+
     /// The elements.
     pub(crate) fn stored(&self) -> &Set {
         &self.stored
@@ -117,7 +128,7 @@ impl Builder {
     /// The same choices for other elements.
     pub(crate) fn elements(mut self, stored: &Set) -> Builder {
         self.stored = stored.clone();
-        (self.enclosing, self.whole) = (None, None);
+        (self.enclosing, self.whole, self.around) = (None, None, None);
         self
     }
 
@@ -126,7 +137,8 @@ impl Builder {
         let plain = self.chosen.is_none()
             && self.align == 1
             && self.regions.len() <= 1
-            && self.enclosing.is_none();
+            && self.enclosing.is_none()
+            && self.around.is_none();
         plain.then_some(&self.loop_order)
     }
 
@@ -136,6 +148,9 @@ impl Builder {
     /// An infinite set, an order that is no permutation, rows with gaps to be aligned, a failure of isl, Barvinok not
     /// being there.
     pub fn build(mut self) -> Result<Layout, LayoutError> {
+        if let Some(around) = self.around.take() {
+            return self.of_places(around);
+        }
         let Some(enclosing) = self.enclosing.take() else { return self.of_elements() };
         let around = self.clone().elements(&enclosing).regions(Vec::new()).of_elements();
         match around {
@@ -151,6 +166,28 @@ impl Builder {
             }
             _ => self.of_elements(),
         }
+    }
+
+    /// Of the elements, of a set around them, or of the box: the first that has a simple index.
+    fn of_places(self, around: Set) -> Result<Layout, LayoutError> {
+        let mut own = None;
+        if self.stored.basic_set_count()? <= 1 {
+            let layout = self.clone().of_elements()?;
+            if layout.index.pieces.len() <= 1 {
+                return Ok(layout);
+            }
+            own = Some(layout);
+        }
+        for places in std::iter::once(around).chain(self.whole.clone()) {
+            if is_dense(&self.stored, &places)? {
+                let within = Builder { within: Some(places), ..self.clone() };
+                let layout = within.of_elements()?;
+                if layout.index.pieces.len() <= 1 {
+                    return Ok(layout);
+                }
+            }
+        }
+        own.map_or_else(|| self.of_elements(), Ok)
     }
 
     fn of_elements(self) -> Result<Layout, LayoutError> {
@@ -170,6 +207,10 @@ impl Builder {
             vec![Part::aligned(&stored, &plain, self.align)?]
         } else if self.chosen.is_some() {
             in_order(&stored, &dims, order)?
+        } else if let Some(places) = &self.within
+            && let Some(part) = in_places(&stored, &plain, places)?
+        {
+            vec![part]
         } else if let Some(whole) = &self.whole
             && let Some(part) = in_box(&stored, &plain, whole)?
         {

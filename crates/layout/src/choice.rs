@@ -79,6 +79,9 @@ impl Layout {
             if !unique.is_subset(&stored)? {
                 builder = builder.enclosing(unique.with_dim_names(&stored.dims()?)?);
             }
+            if inferred.copies.contains_key(&tensor) {
+                builder = builder.around(structured.around()?.with_dim_names(&stored.dims()?)?);
+            }
             if let Some(choice) = &inferred.program.tensor(tensor).layout {
                 if let Some(order) = &choice.order {
                     builder = builder.order(order);

@@ -269,6 +269,9 @@ fn follows(prefix: &Set, place: usize) -> Result<bool, LayoutError> {
 
 /// One more than the largest value of a dimension, if that is the same for all symbols and no value is negative.
 fn constant_extent(stored: &Set, dim: usize) -> Result<Option<i64>, LayoutError> {
+    if !stored.has_dim_lower_bound(dim)? || !stored.has_dim_upper_bound(dim)? {
+        return Ok(None); // an iterator that is computed
+    }
     let constant = |bound: dastac_poly::PwAff| -> Result<Option<i64>, LayoutError> {
         match bound.pieces()?.as_slice() {
             [(_, bound)] if bound.is_constant()? => Ok(Some(bound.expr()?.constant)),

@@ -41,6 +41,15 @@ pub(crate) fn in_box(
     if stored.rank() < 2 || stored.basic_set_count()? <= most || !is_dense(stored, whole)? {
         return Ok(None);
     }
+    in_places(stored, plain, whole)
+}
+
+/// The part of these elements in a set that contains them; `None` if that has no simple index.
+pub(crate) fn in_places(
+    stored: &Set,
+    plain: &Coordinates,
+    whole: &Set,
+) -> Result<Option<Part>, LayoutError> {
     let names: Vec<String> = plain.names();
     let image = plain.map(&stored.universe_like()?)?;
     let span = whole.with_dim_names(&stored.dims()?)?.apply(&image)?;

@@ -100,7 +100,7 @@ pub fn some_movement(
 
 /// Sets all elements of a buffer to 0. The bound of a loop must not be a selection, so `place = 0 to select(c, a, b)`
 /// becomes `if c { place = 0 to a } else { place = 0 to b }`.
-fn clear(function: &mut Function, buffer: BufferId, size: Index) -> Vec<Stmt> {
+pub(crate) fn clear(function: &mut Function, buffer: BufferId, size: Index) -> Vec<Stmt> {
     match size {
         Index::Const(0) => Vec::new(),
         Index::Select(condition, then, otherwise) => {

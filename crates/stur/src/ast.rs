@@ -140,8 +140,8 @@ pub struct SchedulePart {
     pub directive: Directive,
     /// The loops, each with a size if [`Directive::has_sizes`].
     pub loops: Vec<(Name, Option<i64>)>,
-    /// The factors and groups of [`Directive::Contract`], or the words and numbers of [`Directive::Workspace`]; empty
-    /// for others.
+    /// The factors and groups of [`Directive::Contract`], the words and numbers of [`Directive::Workspace`], or the
+    /// tensors of [`Directive::Expand`]; empty for others.
     pub groups: Vec<GroupItem>,
     /// The whole directive.
     pub span: Span,
@@ -173,11 +173,13 @@ pub enum Directive {
     Contract,
     /// `workspace(hash, 4096)`: where elements of a sparse result come together.
     Workspace,
+    /// `expand(A)`: operands that are read from copies with all of their elements.
+    Expand,
 }
 
 impl Directive {
     /// All of them.
-    pub const ALL: [Directive; 7] = [
+    pub const ALL: [Directive; 8] = [
         Directive::Reorder,
         Directive::Tile,
         Directive::Unroll,
@@ -185,6 +187,7 @@ impl Directive {
         Directive::Parallel,
         Directive::Contract,
         Directive::Workspace,
+        Directive::Expand,
     ];
 
     /// The word.
@@ -197,12 +200,13 @@ impl Directive {
             Directive::Parallel => "parallel",
             Directive::Contract => "contract",
             Directive::Workspace => "workspace",
+            Directive::Expand => "expand",
         }
     }
 
     /// Whether it names no loops but what [`SchedulePart::groups`] holds.
     pub fn has_groups(self) -> bool {
-        matches!(self, Directive::Contract | Directive::Workspace)
+        matches!(self, Directive::Contract | Directive::Workspace | Directive::Expand)
     }
 
     /// Whether each loop comes with a size.

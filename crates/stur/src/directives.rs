@@ -2,11 +2,11 @@
 //! name.
 
 use crate::ast::{Directive, GroupItem, Item, Name, ScheduleItem, SchedulePart, Span};
-use crate::contract::{Unfit, unfit};
+use crate::contract::{Unfit, factors, unfit};
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::hint::similar;
-use crate::program::{Program, Rule, RuleId};
-use crate::schedule::{Contract, Group, Schedule, Workspace};
+use crate::program::{Program, Rule, RuleId, TensorId};
+use crate::schedule::{Contract, Expand, Group, Schedule, Workspace};
 
 /// Blocks of more iterations than this are none.
 const MAX_TILE: i64 = 1 << 20;
@@ -154,6 +154,7 @@ impl Reader<'_> {
             match directive {
                 Directive::Contract => schedule.contract = self.contract(groups, *span),
                 Directive::Workspace => schedule.workspace = self.workspace(groups, *span),
+                Directive::Expand => schedule.expand = self.expand(groups),
                 _ => {}
             }
             for (name, size) in loops {
@@ -200,7 +201,7 @@ impl Reader<'_> {
                     (Directive::Parallel, _) => schedule.parallel = Some(loop_name),
                     // The parser asks for a size, and gives groups no loops.
                     (Directive::Tile | Directive::Unroll, None)
-                    | (Directive::Contract | Directive::Workspace, _) => {}
+                    | (Directive::Contract | Directive::Workspace | Directive::Expand, _) => {}
                 }
             }
         }
@@ -278,6 +279,39 @@ impl Reader<'_> {
             "bucket" => Workspace::Bucket(capacity),
             _ => Workspace::Hash(capacity),
         })
+    }
+
+    /// The operands that are read from copies; says which names are none.
+    fn expand(&mut self, words: &[GroupItem]) -> Option<Expand> {
+        let mut names: Vec<String> = Vec::new();
+        for word in words {
+            let GroupItem::Factor(name) = word else { continue };
+            if name.text == "none" && words.len() == 1 {
+                return Some(Expand::Never);
+            }
+            let read = |tensor: TensorId| self.program.tensor(tensor).name == name.text;
+            let products = self.rule.products.iter();
+            let mut accesses = products
+                .flat_map(|product| factors(product).into_iter().map(|at| &product.accesses[at]));
+            let Some(access) = accesses.find(|access| read(access.tensor)) else {
+                let head = &self.program.tensor(self.rule.head).name;
+                let message =
+                    format!("`expand` names `{}`, which is no factor of `{head}`", name.text);
+                let error = Diagnostic::error("E0138", message, name.span, "not read");
+                self.errors.push(error.hint("name tensors of the rule's products, or `none`"));
+                return None;
+            };
+            let tensor = self.program.tensor(access.tensor);
+            if tensor.format.is_some() || self.formatted.contains(&tensor.name.as_str()) {
+                let message = format!("`{}` stores all of its elements", name.text);
+                let error = Diagnostic::error("E0138", message, name.span, "has `:F`");
+                self.errors
+                    .push(error.hint("only packed tensors have redundant elements: leave it out"));
+                return None;
+            }
+            names.push(name.text.clone());
+        }
+        Some(Expand::Tensors(names))
     }
 
     /// The steps that a rule's factors are multiplied in; says what is wrong with them if they are not possible.

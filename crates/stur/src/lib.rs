@@ -9,6 +9,7 @@ pub mod collisions;
 pub mod contract;
 pub mod diagnostic;
 mod directives;
+pub mod expand;
 pub mod infer;
 mod lexer;
 mod normal;

@@ -301,6 +301,17 @@ impl Scalar {
 }
 
 impl Program {
+    /// Tells each computed tensor its rule, after rules were added or moved. Inputs that have one are intermediates.
+    pub(crate) fn number_rules(&mut self) {
+        for (index, rule) in self.rules.iter().enumerate() {
+            let role = &mut self.tensors[rule.head.0].role;
+            *role = match role {
+                Role::Output(_) => Role::Output(RuleId(index)),
+                Role::Input | Role::Intermediate(_) => Role::Intermediate(RuleId(index)),
+            };
+        }
+    }
+
     /// The tensor.
     pub fn tensor(&self, id: TensorId) -> &Tensor {
         &self.tensors[id.0]

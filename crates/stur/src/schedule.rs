@@ -24,6 +24,26 @@ pub struct Schedule {
     pub contract: Option<Contract>,
     /// Where the elements of a result with `:F` come together.
     pub workspace: Option<Workspace>,
+    /// Which operands are read from copies with all of their elements.
+    pub expand: Option<Expand>,
+}
+
+/// What `expand(..)` says.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Expand {
+    /// `expand(none)`: every operand is read as it is packed.
+    Never,
+    /// `expand(A, B)`: the names of tensors.
+    Tensors(Vec<String>),
+}
+
+impl Display for Expand {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            Expand::Never => f.write_str("expand(none)"),
+            Expand::Tensors(names) => write!(f, "expand({})", names.join(", ")),
+        }
+    }
 }
 
 /// What `workspace(..)` says: where the elements of a sparse result come together when loops reach them in another
@@ -111,8 +131,8 @@ impl Schedule {
 
     /// Whether it says something about loops.
     pub fn has_loops(&self) -> bool {
-        let (contract, workspace) = (self.contract.clone(), self.workspace);
-        *self != Schedule { contract, workspace, ..Schedule::default() }
+        let (contract, expand) = (self.contract.clone(), self.expand.clone());
+        *self != Schedule { contract, workspace: self.workspace, expand, ..Schedule::default() }
     }
 
     /// What it says about the loops of a step, which has some of the iterators, and some of these in its head.
@@ -129,6 +149,7 @@ impl Schedule {
             parallel: self.parallel.clone().filter(|name| head.contains(name)),
             contract: None,
             workspace: None,
+            expand: self.expand.clone(),
         }
     }
 
@@ -158,6 +179,8 @@ impl Display for Schedule {
         let parts = parts.map(|(word, loops)| format!("{}({})", word.word(), loops.join(", ")));
         let contract = self.contract.iter().map(Contract::to_string);
         let workspace = self.workspace.iter().map(Workspace::to_string);
-        f.write_str(&parts.chain(contract).chain(workspace).collect::<Vec<_>>().join(", "))
+        let expand = self.expand.iter().map(Expand::to_string);
+        let all = parts.chain(contract).chain(workspace).chain(expand);
+        f.write_str(&all.collect::<Vec<_>>().join(", "))
     }
 }

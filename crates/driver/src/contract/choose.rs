@@ -196,7 +196,7 @@ fn candidates_at(
 }
 
 /// The bytes that intermediates may have: as many as the program's own tensors, and never fewer than [`MEMORY`].
-fn memory(inferred: &Inferred, counted: &Counted<'_>) -> Result<f64, Error> {
+pub(super) fn memory(inferred: &Inferred, counted: &Counted<'_>) -> Result<f64, Error> {
     let mut elements = 0.0;
     for tensor in inferred.program.tensor_ids() {
         elements += match inferred.program.tensor(tensor).format {

@@ -3,6 +3,7 @@
 
 mod choose;
 mod cost;
+mod expand;
 mod meeting;
 mod points;
 mod steps;
@@ -10,10 +11,10 @@ mod steps;
 pub use meeting::meeting;
 pub use points::Expected;
 pub(crate) use steps::impossible;
-pub use steps::{At, Cut, Plan, Sizes, Stepped, Steps};
+pub use steps::{At, Cut, Expanded, Plan, Sizes, Stepped, Steps};
 
 use dastac_stur::Program;
-use dastac_stur::contract::{contracted, given};
+use dastac_stur::contract::{Choice, contracted, given};
 use dastac_stur::infer::{InferError, infer_contracted};
 
 use crate::Error;
@@ -24,9 +25,10 @@ pub fn depends_on_sizes(program: &Program) -> bool {
     choose::may_choose(program)
 }
 
-/// Whether [rounded](Sizes::rounded) sizes do, which may be what chooses workspaces.
+/// Whether [rounded](Sizes::rounded) sizes do, which may be what chooses workspaces, and copies of operands.
 pub fn depends_on_rounded_sizes(program: &Program) -> bool {
-    program.rules.iter().any(|rule| program.tensor(rule.head).format.is_some())
+    expand::may_choose(program)
+        || program.rules.iter().any(|rule| program.tensor(rule.head).format.is_some())
 }
 
 impl Analysis {
@@ -61,10 +63,14 @@ impl Analysis {
     /// # Errors
     /// Steps that are not possible; failures of isl.
     pub fn contracted(self, at: At<'_>) -> Result<Analysis, Error> {
+        let open = matches!(self.steps, Steps::Open);
         let mut analysis = self.in_steps(at)?;
+        if open {
+            analysis = analysis.with_copies(at)?;
+        }
         if let At::Sizes(sizes) = at {
             let mut sizes = sizes.clone();
-            if matches!(analysis.steps, Steps::Cut(_)) {
+            if matches!(&analysis.steps, Steps::Cut(cut) if !cut.choice.is_empty()) {
                 // What meets in a product with all its factors says nothing of its steps.
                 sizes.meeting.clear();
             }
@@ -106,7 +112,60 @@ impl Analysis {
             Err(error) => return Err(error.into()),
         };
         let written = std::mem::replace(&mut self.inferred, inferred);
-        self.steps = Steps::Cut(Box::new(Cut { written, choice }));
+        let cut = Cut { written, choice, expanded: Vec::new(), packed: None };
+        self.steps = Steps::Cut(Box::new(cut));
         Ok(self)
+    }
+
+    /// With copies of the operands for which schedules ask, and of those for which they pay.
+    fn with_copies(mut self, at: At<'_>) -> Result<Analysis, Error> {
+        let (samples, rounded);
+        let sizes = match at {
+            At::Asked => &[],
+            At::Sizes(sizes) => {
+                rounded = sizes.rounded();
+                std::slice::from_ref(&rounded)
+            }
+            At::All => {
+                samples = choose::samples(&self.inferred.program);
+                &samples[..]
+            }
+        };
+        let reads = match expand::choose(&self.inferred, sizes) {
+            // What cannot be counted is no reason for copies.
+            Err(Error::Poly(_) | Error::Symbols(_)) => return Ok(self),
+            reads => reads?,
+        };
+        if reads.is_empty() {
+            return Ok(self);
+        }
+        let (inferred, expanded) = expand::with_copies(&self.inferred, &reads)?;
+        let packed = std::mem::replace(&mut self.inferred, inferred);
+        let (written, choice) = match self.steps {
+            Steps::Cut(cut) => (cut.written, cut.choice),
+            Steps::Open | Steps::Direct => (packed.clone(), Choice::new()),
+        };
+        let cut = Cut { written, choice, expanded, packed: Some(packed) };
+        self.steps = Steps::Cut(Box::new(cut));
+        Ok(self)
+    }
+
+    /// Without copies of operands; `None` if there are none.
+    pub(crate) fn without_copies(mut self) -> Option<Analysis> {
+        let Steps::Cut(cut) = self.steps else { return None };
+        self.inferred = cut.packed?;
+        self.steps = match cut.choice.is_empty() {
+            true => Steps::Direct,
+            false => Steps::Cut(Box::new(Cut { expanded: Vec::new(), packed: None, ..*cut })),
+        };
+        Some(self)
+    }
+
+    /// The operands that are read from copies with all of their elements.
+    pub fn expanded(&self) -> Vec<Expanded> {
+        match &self.steps {
+            Steps::Cut(cut) => cut.expanded.clone(),
+            Steps::Open | Steps::Direct => Vec::new(),
+        }
     }
 }

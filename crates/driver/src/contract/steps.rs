@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use dastac_stur::contract::{Choice, Tree, rule_text};
 use dastac_stur::infer::{Inferred, InferredRule};
-use dastac_stur::program::Access;
+use dastac_stur::program::{Access, Rule};
 use dastac_stur::{Diagnostic, Program, TensorId};
 use serde::{Deserialize, Serialize};
 
@@ -18,17 +18,30 @@ pub enum Steps {
     Open,
     /// As they are written.
     Direct,
-    /// Some of them in steps.
+    /// Some of them in steps, or some operands from copies.
     Cut(Box<Cut>),
 }
 
-/// A program with products in steps.
+/// A program with products in steps, or with operands that are read from copies.
 #[derive(Clone, Debug)]
 pub struct Cut {
     /// The program as it is written, inferred.
     pub written: Inferred,
     /// Which products are in steps.
     pub choice: Choice,
+    /// Which operands have copies.
+    pub expanded: Vec<Expanded>,
+    /// The program before it had copies, if it has some.
+    pub(crate) packed: Option<Inferred>,
+}
+
+/// A copy of an operand that stores all elements, also those that follow from others.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Expanded {
+    /// The name of the copy.
+    pub copy: String,
+    /// The name of the operand.
+    pub of: String,
 }
 
 /// The sizes at which a program runs, as far as they are known when it is compiled.
@@ -129,10 +142,13 @@ impl Cut {
                     // The steps of a rule stand right before it.
                     let hidden = |at: &usize| program.rules[*at].head.0 >= written.tensors.len();
                     let first = (0..own).rev().take_while(hidden).last().unwrap_or(own);
-                    let before = program.rules[first..own].iter();
-                    let steps = before.map(|rule| program.tensor(rule.head).name.clone());
+                    let name = |rule: &Rule| program.tensor(rule.head).name.clone();
+                    let is_step =
+                        |rule: &&Rule| !self.expanded.iter().any(|one| one.copy == name(rule));
+                    let steps = program.rules[first..own].iter().filter(is_step).map(name);
                     let rules = program.rules.iter().take(own + 1).skip(first);
-                    let rules = rules.map(|rule| rule_text(program, rule)).collect();
+                    let rules =
+                        rules.filter(is_step).map(|rule| rule_text(program, rule)).collect();
                     let (contract, steps) = (vec![contract], steps.collect());
                     plans.push(Plan { head, contract, steps, rules });
                 }

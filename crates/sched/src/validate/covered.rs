@@ -44,7 +44,8 @@ impl Validator<'_> {
             let several = cases.len() != 1;
             for case in cases {
                 let to_head = sets.access(case.iterators, &head)?;
-                support = support.union(&case.domain.apply(&to_head)?)?;
+                let nonzero = case.domain.intersect(&self.copied(product, case.iterators)?)?;
+                support = support.union(&nonzero.apply(&to_head)?)?;
                 let unique = to_head.intersect_range(&structured.unique)?.domain()?;
                 let mut open = case.domain.intersect(&unique)?;
                 let mut others = Vec::new();
@@ -87,7 +88,10 @@ impl Validator<'_> {
         let uncovered = support.subtract(&structured.support)?.subtract(&structured.cancelled)?;
         different(&uncovered, "is computed, but not in the support")?;
         let mut rest = structured.support.subtract(&structured.unique)?;
-        different(&structured.unique.subtract(&support)?, "is unique, but not computed")?;
+        // What a copy has beside the elements of an operand is set to zero with all others.
+        if !self.inferred.copies.contains_key(&rule.head) {
+            different(&structured.unique.subtract(&support)?, "is unique, but not computed")?;
+        }
         for piece in &structured.redundancy {
             let domain = piece.domain()?;
             different(&domain.intersect(&structured.unique)?, "is unique and redundant")?;
@@ -126,6 +130,19 @@ impl Validator<'_> {
             space = space.intersect(&map.intersect_range(&inside)?.domain()?)?;
         }
         Ok(space)
+    }
+
+    /// The points at which copies that a product reads have elements of what they are copies of.
+    fn copied(&self, product: &Product, iterators: &[String]) -> Result<Set, Stop> {
+        let sets = &self.inferred.sets;
+        let mut points = sets.set(iterators, &[], &[])?;
+        for access in &product.accesses {
+            if let Some(elements) = self.inferred.copies.get(&access.tensor) {
+                let map = sets.access(iterators, &subscripts(access)?)?;
+                points = points.intersect(&map.intersect_range(elements)?.domain()?)?;
+            }
+        }
+        Ok(points)
     }
 
     /// The points at which an argument is within its dimensions, as far as these bound iterators: those that are its

@@ -8,8 +8,11 @@
 //! Before -> after, for a symmetric `B` with `:U` on `i <= j`, `unpack` is `dense(i, j) := B(i, j)` where `i <= j`, and
 //! `dense(i, j) := B(j, i)` where `i > j`.
 
+use std::collections::BTreeMap;
+
 use dastac_layout::{Layout, Piece, Piecewise, Polynomial, Proof};
-use dastac_loops::{Function, Index, Stmt, StoreMode, Value};
+use dastac_loops::passes::simplify;
+use dastac_loops::{Function, Index, Mode, Module, Stmt, StoreMode, Value};
 use dastac_poly::Set;
 use dastac_stur::Coefficient;
 use dastac_stur::infer::group::Group;
@@ -23,7 +26,7 @@ use super::terms::Sums;
 use super::{Check, Property, Stop, Validator, executed, naming, proof};
 use crate::SchedError;
 use crate::elements::buffer;
-use crate::movement::Movement;
+use crate::movement::{Movement, clear};
 
 /// Checks what moves each packed tensor. `inferred` and `layouts` are those that the movement was made from.
 ///
@@ -262,7 +265,13 @@ impl Moved<'_> {
             program.tensors.push(array.clone());
             tensors.push(whole.clone());
         }
-        let inferred = Inferred { program, sets: sets.clone(), tensors, rules: Vec::new() };
+        let inferred = Inferred {
+            program,
+            sets: sets.clone(),
+            tensors,
+            rules: Vec::new(),
+            copies: BTreeMap::new(),
+        };
         if layouts.len() <= last {
             let layout = self.in_c_order(&span)?;
             layouts.resize(last + 1, layout);
@@ -343,41 +352,51 @@ impl Moved<'_> {
 
     /// A function without the loop at its beginning that clears the packed buffer, if it has one.
     fn without_clear(&self, function: &Function) -> (Function, bool) {
-        let size = &self.movement.module.buffers[self.tensor.0].size;
         let mut rest = function.clone();
-        let cleared = rest.body.first().is_some_and(|first| self.clears(first, size));
+        let expected = self.clear();
+        let cleared = !expected.is_empty()
+            && rest.body.len() >= expected.len()
+            && rest.body.iter().zip(&expected).all(|(found, wanted)| is_same(found, wanted));
         if cleared {
-            rest.body.remove(0);
+            rest.body.drain(..expected.len());
         }
         (rest, cleared)
     }
 
-    /// Whether a statement sets all places of the packed buffer to 0, and nothing else.
-    fn clears(&self, stmt: &Stmt, size: &Index) -> bool {
-        match (stmt, size) {
-            (Stmt::If(inner), Index::Select(condition, then, otherwise)) => {
-                let all = |body: &[Stmt], size: &Index| match (body, size) {
-                    ([], size) => *size == Index::Const(0),
-                    ([one], size) => self.clears(one, size),
-                    _ => false,
-                };
-                inner.condition == **condition
-                    && all(&inner.then, then)
-                    && all(&inner.otherwise, otherwise)
-            }
-            (Stmt::For(inner), size) => {
-                let zero = |value: &Value| matches!(value, Value::Const(0.0));
-                let [Stmt::Store(store)] = inner.body.as_slice() else { return false };
-                inner.lower == [Index::Const(0)]
-                    && inner.upper == std::slice::from_ref(size)
-                    && inner.step == 1
-                    && store.buffer == buffer(self.tensor)
-                    && store.index == Index::Var(inner.var)
-                    && store.mode == StoreMode::Set
-                    && zero(&store.value)
-            }
-            _ => false,
+    /// What sets all places of the packed buffer to 0, after the passes that functions go through.
+    fn clear(&self) -> Vec<Stmt> {
+        let packed = buffer(self.tensor);
+        let size = self.movement.module.buffers[self.tensor.0].size.clone();
+        let mut function = Function::new("clear", vec![(packed, Mode::Out)]);
+        function.body = clear(&mut function, packed, size);
+        let mut module = Module { functions: vec![function], ..self.movement.module.clone() };
+        simplify(&mut module);
+        module.functions.pop().map_or_else(Vec::new, |function| function.body)
+    }
+}
+
+/// Whether two statements that set places to 0 are the same but for the names of loops.
+fn is_same(found: &Stmt, wanted: &Stmt) -> bool {
+    let all = |found: &[Stmt], wanted: &[Stmt]| {
+        found.len() == wanted.len() && found.iter().zip(wanted).all(|(f, w)| is_same(f, w))
+    };
+    match (found, wanted) {
+        (Stmt::If(found), Stmt::If(wanted)) => {
+            found.condition == wanted.condition
+                && all(&found.then, &wanted.then)
+                && all(&found.otherwise, &wanted.otherwise)
         }
+        (Stmt::For(found), Stmt::For(wanted)) => {
+            let [Stmt::Store(store)] = found.body.as_slice() else { return false };
+            let [Stmt::Store(other)] = wanted.body.as_slice() else { return false };
+            (&found.lower, &found.upper, found.step) == (&wanted.lower, &wanted.upper, wanted.step)
+                && store.buffer == other.buffer
+                && store.index == Index::Var(found.var)
+                && other.index == Index::Var(wanted.var)
+                && store.mode == StoreMode::Set
+                && matches!(store.value, Value::Const(0.0))
+        }
+        (found, wanted) => found == wanted,
     }
 }
 

@@ -46,13 +46,7 @@ pub fn contracted(program: &Program, choice: &Choice) -> Program {
         }
         next.rules.push(last);
     }
-    for (index, rule) in next.rules.iter().enumerate() {
-        let role = &mut next.tensors[rule.head.0].role;
-        *role = match role {
-            Role::Output(_) => Role::Output(RuleId(index)),
-            Role::Input | Role::Intermediate(_) => Role::Intermediate(RuleId(index)),
-        };
-    }
+    next.number_rules();
     next
 }
 

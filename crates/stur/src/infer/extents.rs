@@ -4,7 +4,7 @@ use dastac_poly::Set;
 
 use super::declared::projected_bounds;
 use super::{InferError, Space, Structured, side, unbounded, witness};
-use crate::ast::{CompareOp, Comparison, Expr, ExprKind};
+use crate::ast::{BinaryOp, CompareOp, Comparison, Expr, ExprKind};
 use crate::diagnostic::Diagnostic;
 use crate::program::{Product, Program, Rule, RuleId, TensorId};
 use crate::sets::{Affine, Extent, Sets, upper_bounds};
@@ -112,8 +112,14 @@ pub(super) fn head_extents<'a>(
             let mut bound = None;
             if let Some(position) = product.iterators.iter().position(|i| i == iterator) {
                 // If possible, sizes do not depend on which elements of the operands are zero.
-                let whole = within_boxes(sets, known, product, space)?;
-                for points in [&whole, &space.domain] {
+                // Nor on remainders, as for all bounds of the box.
+                let plain =
+                    |comparison: &&Comparison| !comparison.operands.iter().any(has_remainder);
+                let plain: Vec<Comparison> =
+                    product.comparisons.iter().filter(plain).cloned().collect();
+                let around = within_boxes(sets, known, product, (space, &plain))?;
+                let whole = within_boxes(sets, known, product, (space, &product.comparisons))?;
+                for points in [&around, &whole, &space.domain] {
                     bound = match bound {
                         None => projected_bounds(sets, points, position)?,
                         found => found,
@@ -136,14 +142,24 @@ pub(super) fn head_extents<'a>(
     Ok(extents)
 }
 
-/// The points of a product at which all of its accesses are within the operands' dimensions.
+fn has_remainder(expr: &Expr) -> bool {
+    match &expr.kind {
+        ExprKind::Int(_) | ExprKind::Name(_) => false,
+        ExprKind::Neg(inner) => has_remainder(inner),
+        ExprKind::Binary(op, left, right) => {
+            *op == BinaryOp::Mod || has_remainder(left) || has_remainder(right)
+        }
+    }
+}
+
+/// The points at which comparisons of a product hold and all of its accesses are within the operands' dimensions.
 fn within_boxes<'a>(
     sets: &Sets,
     known: &dyn Fn(TensorId) -> Option<&'a Structured>,
     product: &Product,
-    space: &Space,
+    (space, comparisons): (&Space, &[Comparison]),
 ) -> Result<Set, InferError> {
-    let mut points = sets.set(&product.iterators, &[], &product.comparisons)?;
+    let mut points = sets.set(&product.iterators, &[], comparisons)?;
     for (access, subscripts) in product.accesses.iter().zip(&space.subscripts) {
         if let Some(structured) = known(access.tensor) {
             let whole = sets.box_set(&structured.iterators, &structured.extents)?;

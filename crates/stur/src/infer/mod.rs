@@ -32,12 +32,13 @@ mod structure;
 mod symmetry;
 mod transforms;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use dastac_poly::{Context, Set};
 
 use crate::blame::blame;
 use crate::diagnostic::Diagnostic;
+use crate::expand::Copied;
 use crate::program::{Product, Program, Rule, RuleId, TensorId};
 use crate::semiring::Semiring;
 use crate::sets::{Affine, Extent, Sets, affine};
@@ -97,7 +98,7 @@ pub fn infer(program: &Program, context: &Context) -> Result<Inferred, InferErro
     // Keep the rules as they were checked, for the reference evaluator.
     let (derived, divisors) = (program.derived.clone(), program.divisors.clone());
     let program = Program { derived, divisors, ..checked.clone() };
-    Ok(Inferred { program, sets, tensors, rules })
+    Ok(Inferred { program, sets, tensors, rules, copies: BTreeMap::new() })
 }
 
 /// Infers the structure of the intermediates of a program that [`crate::contract::contracted`] made of another one,
@@ -106,12 +107,43 @@ pub fn infer(program: &Program, context: &Context) -> Result<Inferred, InferErro
 /// # Errors
 /// As [`infer`]; what is wrong is that a step cannot be a rule of its own.
 pub fn infer_contracted(program: &Program, written: &Inferred) -> Result<Inferred, InferError> {
+    inferred_again(program, written, &[])
+}
+
+/// Infers the statements of a program that [`crate::expand::expanded`] made of another one. Copies store all that is
+/// [around](Structured::around) the elements of what they are copies of.
+///
+/// # Errors
+/// As [`infer`].
+pub fn infer_expanded(
+    program: &Program,
+    packed: &Inferred,
+    copies: &[Copied],
+) -> Result<Inferred, InferError> {
+    inferred_again(program, packed, copies)
+}
+
+/// A program of which the first tensors have the structure that they have in another one.
+fn inferred_again(
+    program: &Program,
+    written: &Inferred,
+    copies: &[Copied],
+) -> Result<Inferred, InferError> {
     let checked = program;
     let program = &crate::normal::normalise(checked).map_err(InferError::User)?;
     let sets = Sets::new(&written.sets.context, program);
     let mut tensors: Vec<Option<Structured>> = vec![None; program.tensors.len()];
     for (own, known) in tensors.iter_mut().zip(&written.tensors) {
         *own = Some(known.clone());
+    }
+    for Copied { copy, of, .. } in copies {
+        let of = &written.tensors[of.0];
+        let (whole, symmetry) = (of.around()?, Group::trivial(of.iterators.len()));
+        let exact = of.exact && whole.is_subset(&of.support)?;
+        let (unique, support) = (whole.clone(), whole);
+        let whole =
+            Structured { unique, support, exact, redundancy: Vec::new(), symmetry, ..of.clone() };
+        tensors[copy.0] = Some(whole);
     }
     let uses = Uses::of(program);
     let mut rules = Vec::new();
@@ -123,7 +155,10 @@ pub fn infer_contracted(program: &Program, written: &Inferred) -> Result<Inferre
     }
     let (derived, divisors) = (program.derived.clone(), program.divisors.clone());
     let program = Program { derived, divisors, ..checked.clone() };
-    Ok(Inferred { program, sets, tensors: tensors.into_iter().flatten().collect(), rules })
+    let tensors = tensors.into_iter().flatten().collect();
+    let mut all = written.copies.clone();
+    all.extend(copies.iter().map(|one| (one.copy, written.tensors[one.of.0].support.clone())));
+    Ok(Inferred { program, sets, tensors, rules, copies: all })
 }
 
 /// At most this many redundancy pieces are made of a symmetry.

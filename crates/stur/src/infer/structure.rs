@@ -96,6 +96,21 @@ pub struct Structured {
     pub symmetry: Group,
 }
 
+impl Structured {
+    /// The smallest convex set around the support, as far as its constraints tell, in the box: a copy with all
+    /// elements stores it, so that one statement reads it, at one polynomial's places.
+    ///
+    /// # Errors
+    /// Failures of isl.
+    pub fn around(&self) -> Result<Set, dastac_poly::Error> {
+        match self.support.basic_set_count()? {
+            0 | 1 => Ok(self.support.clone()),
+            // A hull may be there at sizes where nothing is.
+            _ => self.support.simple_hull()?.intersect_params(&self.support.params_set()?),
+        }
+    }
+}
+
 /// One read of a statement: the address of a unique element.
 #[derive(Clone, Debug)]
 pub struct Read {
@@ -173,6 +188,9 @@ pub struct Inferred {
     pub tensors: Vec<Structured>,
     /// Rules in the program's order.
     pub rules: Vec<InferredRule>,
+    /// Copies of operands ([`crate::expand`]), with the elements that may be non-zero: the support of a copy may have
+    /// more.
+    pub copies: BTreeMap<TensorId, Set>,
 }
 
 /// A product with its iteration space, restricted to the structurally non-zero.

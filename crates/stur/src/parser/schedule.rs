@@ -6,7 +6,7 @@ use crate::hint;
 use crate::lexer::TokenKind;
 
 const DIRECTIVES: &str = "directives are `reorder(i, k, j)`, `tile(i=64)`, `unroll(i=4)`, `vectorize(j)`, \
-    `parallel(i)`, `contract((A, B), C)` and `workspace(hash, 4096)`";
+    `parallel(i)`, `contract((A, B), C)`, `workspace(hash, 4096)` and `expand(A)`";
 
 /// Groups within groups, which a product of few factors does not need.
 const MAX_DEPTH: usize = 64;
@@ -37,7 +37,8 @@ impl Parser<'_> {
         self.expect("(")?;
         if directive.has_groups() {
             let groups = match directive {
-                Directive::Workspace => self.words()?,
+                Directive::Workspace => self.words("a kind of workspace or a capacity")?,
+                Directive::Expand => self.words("a tensor, or `none`")?,
                 _ => self.groups(0)?,
             };
             let span = word.span.to(self.previous());
@@ -53,7 +54,7 @@ impl Parser<'_> {
     }
 
     /// `hash, 4096)`: words and numbers, with the parenthesis that closes them.
-    fn words(&mut self) -> Result<Vec<GroupItem>> {
+    fn words(&mut self, what: &str) -> Result<Vec<GroupItem>> {
         let mut words = Vec::new();
         loop {
             let start = self.span();
@@ -62,7 +63,7 @@ impl Parser<'_> {
                     self.at += 1;
                     GroupItem::Factor(Name { text, span: start })
                 }
-                _ => GroupItem::Factor(self.name("a kind of workspace or a capacity")?),
+                _ => GroupItem::Factor(self.name(what)?),
             });
             if !self.eat(",") {
                 break;
