@@ -45,6 +45,10 @@ def gaussian_kernel(X):
     return {"D2": distances, "K": np.exp(-0.5 * distances)}
 
 
+def covariance(X):
+    return {"C": np.cov(X.T), "R": np.corrcoef(X.T)}
+
+
 def logistic_regression(X, w, y):
     margin = y * (X @ w)
     loss = np.log1p(np.exp(-margin)).mean() + 0.05 * (w**2).sum()
@@ -84,6 +88,7 @@ CASES = [
     (attention_window, dict(Q=dense(17, 3), K=dense(17, 3), V=dense(17, 3)), dict(W=2)),
     (layer_norm, dict(X=dense(5, 31), g=dense(31), h=dense(31)), {}),
     (gaussian_kernel, dict(X=dense(19, 3)), {}),
+    (covariance, dict(X=dense(23, 5)), {}),
     (logistic_regression, dict(X=dense(23, 5), w=dense(5), y=np.sign(dense(23))), {}),
     (page_rank, dict(L=(sparse(29, 29) != 0).astype(float), rank=dense(29)), {}),
     (row_normalised, dict(A=sparse(11, 23)), {}),

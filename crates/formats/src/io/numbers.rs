@@ -101,8 +101,11 @@ impl<'t> Words<'t> {
         };
         let digits = self.0[sign..].iter().take_while(|byte| byte.is_ascii_digit()).count();
         let value = digits_of(&self.0[sign..sign + digits])?;
+        let value =
+            if negative { 0i64.checked_sub_unsigned(value) } else { i64::try_from(value).ok() };
+        let value = value?;
         self.advance(sign + digits)?;
-        if negative { 0i64.checked_sub_unsigned(value) } else { i64::try_from(value).ok() }
+        Some(value)
     }
 
     /// A float. `nan` and `inf` are floats; a `D` before the exponent, as Fortran writes it, is an `E`.

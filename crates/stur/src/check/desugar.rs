@@ -1,6 +1,8 @@
 //! Reductions within right-hand sides as rules of their own: `P(i, j) := exp(S(i, j) - max(k) S(i, k))` becomes
 //! `P.1(i) := max(k) S(i, k)` and `P(i, j) := exp(S(i, j) + -1 * P.1(i))`.
 
+mod inline;
+
 use std::collections::BTreeSet;
 
 use crate::affine::visit_names;
@@ -35,6 +37,7 @@ pub(super) fn reductions(file: &File) -> File {
             Item::Rule(rule) if rule.aspect == Aspect::Value => {
                 let mut rule = rule.clone();
                 let head = rule.tensor.text.clone();
+                inline::sums(&mut rule, &work.symbols);
                 work.within(&head, &rule.iterators.clone(), &mut rule.body, false);
                 let domain = domain_of(file, &rule.tensor.text);
                 for (part, own) in work.added.drain(..) {

@@ -9,6 +9,7 @@ use crate::ast::{
 };
 use crate::diagnostic::Diagnostic;
 use crate::hint::similar;
+use crate::parser::sums;
 use crate::program::{Access, Product, Program, Rule, SymbolFactor};
 use crate::schedule::Schedule;
 use crate::semiring::Semiring;
@@ -109,6 +110,25 @@ impl Checker<'_> {
         Some(result)
     }
 
+    /// Warns of products of sums that are added up over an iterator which not all of their products have, once they
+    /// are multiplied out: `C(i, j) := (X(n, i) - m(i)) * (X(n, j) - m(j))`.
+    fn added_once(&mut self, rule: &RuleItem, term: &Term) {
+        if let Term::Sum(parts, _) = term {
+            parts.iter().for_each(|part| self.added_once(rule, part));
+        }
+        let is_outer = |name: &str| {
+            self.symbol(name).is_some() || rule.iterators.iter().any(|one| one.text == name)
+        };
+        if let Some(name) = sums::added_once(term, &is_outer) {
+            let message = format!("multiplied out, not all of these products have `{name}`");
+            let label = format!("those without it are added once, not for each `{name}`");
+            let hint = format!(
+                "`sum({name})` before it adds up its value for each `{name}`; sums of their own have names of their own"
+            );
+            self.report(warning("W0109", message, term.span(), &label).hint(hint));
+        }
+    }
+
     pub(super) fn value_rule(&mut self, program: &Program, value: Source<'_>) -> Option<Rule> {
         let item = value.rule;
         let head = program.find(&item.tensor.text)?;
@@ -118,6 +138,9 @@ impl Checker<'_> {
         // A truth value of others at the same place is there if it is not 0: nothing is summed up.
         let truth = element.kind() == Kind::Truth && self.is_elementwise(item);
         let operator = if truth { Some(ReduceOp::Or) } else { None };
+        if item.reduction.is_none() && operator.is_none() {
+            self.added_once(item, &item.body);
+        }
         let (semiring, products) = self.sum_of_products(item, operator)?;
         let mut rule = Rule {
             head,

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Checker, aspect_key};
 use crate::affine::visit_names;
-use crate::ast::{Aspect, Expr, ExprKind, ReduceOp, RuleItem, Span, Term};
+use crate::ast::{Aspect, Expr, ExprKind, Name, ReduceOp, RuleItem, Span, Term};
 use crate::coefficient::Coefficient;
 use crate::diagnostic::Diagnostic;
 use crate::hint::similar;
@@ -186,9 +186,26 @@ fn renamed(term: &Term, names: &BTreeMap<&str, &str>) -> Term {
     term
 }
 
-fn rename_term(term: &mut Term, names: &BTreeMap<&str, &str>) {
+/// Gives iterators other names, but for those of reductions inside.
+pub(super) fn rename_term(term: &mut Term, names: &BTreeMap<&str, &str>) {
+    let new = |name: &mut Name| {
+        if let Some(new) = names.get(name.text.as_str()) {
+            name.text = (*new).into();
+        }
+    };
     match term {
-        Term::Access { subscripts, .. } => subscripts.iter_mut().for_each(|s| rename(s, names)),
+        Term::Access { subscripts, position, .. } => {
+            subscripts.iter_mut().for_each(|s| rename(s, names));
+            position.iter_mut().for_each(new);
+        }
+        Term::Index(name) => new(name),
+        Term::Reduced { reduction, body, .. } => {
+            let mut names = names.clone();
+            reduction.iterators.iter().for_each(|name| {
+                names.remove(name.text.as_str());
+            });
+            rename_term(body, &names);
+        }
         Term::Comparison(comparison) => {
             comparison.operands.iter_mut().for_each(|o| rename(o, names))
         }

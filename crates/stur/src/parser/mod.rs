@@ -11,6 +11,7 @@ mod names;
 mod node;
 mod schedule;
 mod statistics;
+pub(crate) mod sums;
 mod terms;
 mod values;
 mod words;
@@ -402,6 +403,7 @@ impl Parser<'_> {
         }
         let node = self.whole()?;
         let is_reduction = matches!(node.kind, NodeKind::Reduced(..));
+        let open = sums::is_sum(&node);
         // `sum(j) A(i, j) > 2` could be either.
         let may_compare = match &found {
             Some((reduction, quantifier)) => {
@@ -421,7 +423,10 @@ impl Parser<'_> {
         self.end_of_rule()?;
         let body = self.term(node)?;
         let (reduction, body) = match (found, body) {
-            (Some((reduction, Quantifier::Some)), body) => (Some(reduction), body),
+            (Some((reduction, Quantifier::Some)), body) => {
+                let body = sums::summed(&reduction, body, open);
+                (Some(reduction), body)
+            }
             (Some((reduction, quantifier)), body) => {
                 let none = Reduction { iterators: Vec::new(), ..reduction.clone() };
                 (Some(none), reduced(reduction, quantifier, body, whole)?)

@@ -140,7 +140,7 @@ fn split(body: Term, span: Span) -> (Term, Vec<Term>) {
 }
 
 /// A value that is not multiplied out: summands without an iterator would be added once only.
-fn whole(value: Term, span: Span) -> Term {
+pub(super) fn whole(value: Term, span: Span) -> Term {
     fn sums(term: &Term) -> bool {
         match term {
             Term::Sum(..) => true,

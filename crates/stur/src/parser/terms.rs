@@ -2,10 +2,10 @@
 //! `(A(i) + b()) * 2`. Both are read into one [`Node`] tree first, and become a [`Term`] or an [`Expr`] when their
 //! place is known.
 
-use super::node::{Node, NodeKind};
+use super::node::{Node, NodeKind, Quantifier};
 use super::statistics::reduced;
 use super::values::{divide, floor, is_value, larger, negated, quotient, remainder};
-use super::{Parser, Result, error, with_hint};
+use super::{Parser, Result, error, sums, with_hint};
 use crate::ast::{BinaryOp, CompareOp, Comparison, Expr, ExprKind, Name, ReduceOp, Span, Term};
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::lexer::TokenKind;
@@ -281,8 +281,12 @@ impl Parser<'_> {
             NodeKind::Paren(inner) => self.value(*inner, argument),
             NodeKind::Power(base, exponent) => self.power(*base, *exponent, argument, span),
             NodeKind::Reduced(reduction, quantifier, body) => {
+                let open = sums::is_sum(&body);
                 let body = self.value(*body, argument)?;
-                reduced(reduction, quantifier, body, span)
+                match quantifier {
+                    Quantifier::Some => Ok(sums::within(reduction, body, open, span)),
+                    _ => reduced(reduction, quantifier, body, span),
+                }
             }
             NodeKind::Floor(dividend, divisor) => {
                 Ok(floor(self.value(*dividend, true)?, self.value(*divisor, true)?, span))
