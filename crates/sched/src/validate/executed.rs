@@ -4,9 +4,9 @@
 //! Before -> after, `for i = 0 to N { y[i] += 2.0 * (sum(j = i to N) B[p(i, j)] * x[j]) }` -> at `{ [i, j] : 0 <= i < N
 //! and i <= j < N }`, `2 * B[p(i, j)] * x[j]` is added to `y[i]`.
 
-use dastac_loops::{
-    BufferId, Function, Index, Mark, Reduction, Stmt, Store, StoreMode, Value, VarId,
-};
+use std::collections::BTreeSet;
+
+use dastac_loops::{BufferId, Index, Mark, Reduction, Stmt, Store, StoreMode, Value, VarId};
 use dastac_stur::program::TensorId;
 
 use super::expression::Naming;
@@ -53,17 +53,92 @@ impl Site<'_> {
     }
 }
 
-/// All stores of a function, in order. The error says which part of the function could not be read.
-///
-/// `sums` says what a buffer's elements are added up in.
-pub(super) fn sites<'a>(
-    function: &'a Function,
+/// What a function does.
+pub(super) struct Function<'a> {
+    /// The stores that are read, in order.
+    pub(super) sites: Vec<Site<'a>>,
+    /// The statements that are not.
+    pub(super) unread: Vec<Unread>,
+}
+
+/// A statement of a function's body that cannot be read, such as a walk over the positions of a level.
+pub(super) struct Unread {
+    /// Its position in the body.
+    pub(super) at: usize,
+    /// What it has that cannot be read.
+    pub(super) why: String,
+    /// The buffers that it may write; `None` for all.
+    writes: Option<BTreeSet<BufferId>>,
+    /// The buffers that it may read; `None` for all.
+    reads: Option<BTreeSet<BufferId>>,
+}
+
+impl Unread {
+    fn new(at: usize, why: String, stmt: &Stmt) -> Unread {
+        let (mut reads, mut writes) = (BTreeSet::new(), BTreeSet::new());
+        let mut known = true;
+        stmt.visit(&mut |part| match part {
+            Stmt::Store(store) => {
+                writes.insert(store.buffer);
+                if store.mode != StoreMode::Set {
+                    reads.insert(store.buffer);
+                }
+            }
+            Stmt::Let(inner) => {
+                reads.insert(inner.buffer);
+            }
+            Stmt::Scan(inner) => {
+                reads.insert(inner.buffer);
+                writes.insert(inner.buffer);
+            }
+            Stmt::Workspace(inner) => {
+                reads.extend(inner.instead.iter().map(|(buffer, _)| *buffer));
+            }
+            Stmt::Partial(_) | Stmt::Team(_) | Stmt::Call(_) | Stmt::Register(_) => known = false,
+            _ => {}
+        });
+        stmt.visit_values(&mut |value| {
+            if let Value::Load(buffer, _) = value {
+                reads.insert(*buffer);
+            }
+        });
+        stmt.visit_indices(&mut |index| {
+            if let Index::Load(buffer, _) = index {
+                reads.insert(*buffer);
+            }
+        });
+        Unread { at, why, writes: known.then_some(writes), reads: known.then_some(reads) }
+    }
+
+    /// Whether it may write elements of a tensor.
+    pub(super) fn writes(&self, tensor: TensorId) -> bool {
+        let is = |buffer: &BufferId| buffer.0 as usize == tensor.0;
+        self.writes.as_ref().is_none_or(|writes| writes.iter().any(is))
+    }
+
+    /// Whether it may read elements of a tensor.
+    pub(super) fn reads(&self, tensor: TensorId) -> bool {
+        let is = |buffer: &BufferId| buffer.0 as usize == tensor.0;
+        self.reads.as_ref().is_none_or(|reads| reads.iter().any(is))
+    }
+}
+
+/// Reads a function. `sums` says what a buffer's elements are added up in.
+pub(super) fn read<'a>(
+    function: &'a dastac_loops::Function,
     naming: &Naming,
     sums: &dyn Fn(BufferId) -> Sums,
-) -> Result<Vec<Site<'a>>, String> {
+) -> Function<'a> {
     let mut reader = Reader { naming, sums, sites: Vec::new() };
-    reader.block(&function.body, &Around::default(), &[])?;
-    Ok(reader.sites)
+    let mut unread = Vec::new();
+    for (at, stmt) in function.body.iter().enumerate() {
+        let known = reader.sites.len();
+        if let Err(why) = reader.stmt(stmt, &Around::default(), vec![Step::At(at)]) {
+            reader.sites.truncate(known);
+            unread.push(Unread::new(at, why, stmt));
+        }
+    }
+    Function { sites: reader.sites, unread }
 }
 
 struct Reader<'a, 'n> {

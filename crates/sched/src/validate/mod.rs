@@ -40,7 +40,6 @@ use dastac_stur::sets::SetError;
 
 use crate::nest::symbol;
 use crate::{KERNEL, PREPARE, SchedError};
-use executed::Site;
 use expression::Naming;
 use terms::Sums;
 
@@ -138,7 +137,7 @@ pub fn validate(
             stages.push(Stage {
                 preprocess,
                 validator,
-                sites: executed::sites(function, &naming, &sums),
+                read: executed::read(function, &naming, &sums),
             });
         }
     }
@@ -158,10 +157,10 @@ pub fn validate(
             checks.push(Check { tensor: rule.head, property, proof: outcome });
         }
     }
-    for site in stages.iter().flat_map(|stage| stage.sites.iter().flatten()) {
-        // A store to a tensor that no rule computes belongs to none of the checks above.
+    for site in stages.iter().flat_map(|stage| &stage.read.sites) {
+        // A store to a tensor that no rule computes belongs to none of the checks above. Buffers beyond are levels.
         let head = TensorId(site.buffer.0 as usize);
-        if !inferred.rules.iter().any(|rule| rule.head == head) {
+        if head.0 < inferred.tensors.len() && !inferred.rules.iter().any(|rule| rule.head == head) {
             let proof = Proof::Refuted("it is written, but no rule computes it".into());
             checks.push(Check { tensor: head, property: Property::Executed, proof });
         }
@@ -210,7 +209,7 @@ struct Stage<'a> {
     /// Whether it runs the rules of preprocess blocks.
     preprocess: bool,
     validator: Validator<'a>,
-    sites: Result<Vec<Site<'a>>, String>,
+    read: executed::Function<'a>,
 }
 
 impl Stage<'_> {
@@ -237,18 +236,22 @@ impl Stage<'_> {
         let mut elsewhere = stages
             .iter()
             .filter(|stage| stage.preprocess != self.preprocess)
-            .flat_map(|stage| stage.sites.iter().flatten().map(move |site| (stage, site)));
+            .flat_map(|stage| stage.read.sites.iter().map(move |site| (stage, site)));
         if elsewhere.clone().any(|(_, site)| site.buffer.0 as usize == rule.head.0) {
             let wrong = Proof::Refuted("another function writes it".into());
             return Ok([statements, wrong.clone(), wrong.clone(), wrong]);
         }
-        let sites = match &self.sites {
-            Ok(sites) => sites,
-            Err(why) => {
-                let open = Proof::Undecided(why.clone());
+        let unread = stages.iter().flat_map(|stage| {
+            let is_other = stage.preprocess != self.preprocess;
+            stage.read.unread.iter().map(move |unread| (is_other && stage.preprocess, unread))
+        });
+        for (earlier, unread) in unread {
+            if unread.writes(rule.head) || earlier && unread.reads(rule.head) {
+                let open = Proof::Undecided(unread.why.clone());
                 return Ok([statements, open.clone(), open.clone(), open]);
             }
-        };
+        }
+        let sites = &self.read.sites;
         let (outcome, elements) = match validator.executed(rule, sites) {
             Ok(known) => known,
             Err(Stop::Failed(error)) => return Err(error),
@@ -267,7 +270,7 @@ impl Stage<'_> {
         let early = elsewhere.any(|(stage, site)| stage.preprocess && site.reads(rule.head));
         let written = match early {
             true => Proof::Refuted("it is read before it is complete".into()),
-            false => open(proof(validator.written(rule.head, sites, &elements))?),
+            false => open(proof(validator.written(rule.head, &self.read, &elements))?),
         };
         Ok([statements, executed, parallel, written])
     }

@@ -203,18 +203,21 @@ impl Moved<'_> {
             function: &function,
             naming: &naming,
         };
-        let sites =
-            executed::sites(&function, &naming, &|_| Sums::of(Semiring::SumTimes, Element::F64));
-        let sites = sites.map_err(Stop::undecided)?;
+        let read =
+            executed::read(&function, &naming, &|_| Sums::of(Semiring::SumTimes, Element::F64));
+        if let Some(unread) = read.unread.first() {
+            return Err(Stop::undecided(&unread.why));
+        }
+        let sites = &read.sites;
         if sites.iter().any(|site| site.buffer.0 as usize != head.0) {
             return Err(Stop::refuted("another buffer is written"));
         }
         let rule = InferredRule { rule: RuleId(0), head, statements };
-        let (outcome, elements) = validator.executed(&rule, &sites)?;
+        let (outcome, elements) = validator.executed(&rule, sites)?;
         outcome?;
         let elements = elements?;
         validator.parallel(&elements)?;
-        validator.written(head, &sites, &elements)
+        validator.written(head, &read, &elements)
     }
 
     /// The program with dense arrays as tensors, whose numbers are those of their buffers, and with one rule, which has

@@ -8,7 +8,7 @@ use dastac_loops::{Mark, StoreMode, VarId};
 use dastac_poly::{Map, Set};
 use dastac_stur::program::TensorId;
 
-use super::executed::{Site, Step};
+use super::executed::{Function, Site, Step};
 use super::instances::Elements;
 use super::{Stop, Validator};
 
@@ -65,7 +65,7 @@ impl Validator<'_> {
     pub(super) fn written(
         &self,
         head: TensorId,
-        sites: &[Site<'_>],
+        function: &Function<'_>,
         elements: &[Elements<'_, '_>],
     ) -> Result<(), Stop> {
         let structured = &self.inferred.tensors[head.0];
@@ -99,9 +99,14 @@ impl Validator<'_> {
             _ => 0,
         };
         let last = elements.iter().map(|e| place(e.site)).max();
-        for site in sites {
+        for site in &function.sites {
             if site.reads(head) && last.is_some_and(|last| place(site) <= last) {
                 return Err(Stop::refuted("it is read before it is complete"));
+            }
+        }
+        for unread in &function.unread {
+            if unread.reads(head) && last.is_some_and(|last| unread.at <= last) {
+                return Err(Stop::undecided(&unread.why));
             }
         }
         Ok(())
