@@ -109,8 +109,10 @@ pub fn extent(inferred: &Inferred, tensor: TensorId, dimension: usize) -> Option
     let extent = inferred.tensors[tensor.0].extents.get(dimension)?;
     let [bounds] = extent.regions.as_slice() else { return None };
     let [bound] = bounds.as_slice() else { return None };
-    let symbol = bound.as_name().filter(|name| inferred.sets.names.is_symbol(name));
-    symbol.map(str::to_string)
+    // Expressions of symbols have names of their own, but are no symbols of the program.
+    let name = bound.as_name()?;
+    let is_symbol = inferred.program.symbols.iter().any(|(symbol, _)| symbol == name);
+    is_symbol.then(|| name.to_string())
 }
 
 /// The files of `--input`, by tensor.

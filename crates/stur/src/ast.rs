@@ -265,6 +265,8 @@ pub struct RuleItem {
     pub body: Term,
     /// The rule that this one computes a part of, `max(j) A(i, j)` within its right-hand side; `None` if it is written.
     pub part_of: Option<String>,
+    /// Iterators of sums within the right-hand side that were written in place.
+    pub summed: Vec<Name>,
     /// The whole rule.
     pub span: Span,
 }

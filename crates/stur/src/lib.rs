@@ -3,6 +3,7 @@
 pub mod affine;
 pub mod ast;
 pub mod blame;
+mod bounds;
 mod check;
 pub mod coefficient;
 pub mod collisions;

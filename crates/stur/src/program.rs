@@ -4,8 +4,11 @@
 //! computes; every name in an [`Expr`] is a symbol of the program or an iterator of the product (or structure) that
 //! holds it; an iterator never has a symbol's name; numbers are finite.
 
+use std::collections::BTreeSet;
+
 use crate::affine::{is_affine, names};
 use crate::ast::{CompareOp, Comparison, Expr, Operation, Span};
+use crate::bounds::bounded;
 use crate::coefficient::Coefficient;
 use crate::schedule::Schedule;
 use crate::semiring::Semiring;
@@ -408,16 +411,24 @@ impl Program {
 }
 
 impl Rule {
-    /// The products that determine the dimensions of a head without `:D`: those that have all of its iterators, if
-    /// there are any. The others range over these dimensions in the iterators that they do not have.
+    /// The products that determine the dimensions of a head without `:D`: those that bound all of its iterators, if
+    /// there are any. The others range over these dimensions in the iterators that they do not bound.
     pub fn bounding(&self) -> impl Iterator<Item = &Product> {
         let any = self.products.iter().any(|product| self.has_all(product));
         self.products.iter().filter(move |product| !any || self.has_all(product))
     }
 
-    /// Whether a product has all iterators of the head.
+    /// Whether a product has all iterators of the head, not only in comparisons that do not bound them.
     fn has_all(&self, product: &Product) -> bool {
-        self.iterators.iter().all(|name| product.binds(name))
+        if !self.iterators.iter().all(|name| product.binds(name)) {
+            return false;
+        }
+        let subscripts = product.accesses.iter().flat_map(|access| &access.subscripts);
+        let read: BTreeSet<&str> = subscripts.flat_map(names).collect();
+        let is_known = |name: &&String| read.contains(name.as_str()) || product.defines(name);
+        let known = product.iterators.iter().filter(is_known).map(String::as_str).collect();
+        let bounded = bounded(&product.comparisons, &product.iterators, known);
+        self.iterators.iter().all(|name| bounded.contains(name.as_str()))
     }
 
     /// Whether a product leaves the range of an iterator of the head to other products.

@@ -2,8 +2,11 @@
 //! `P.1(i) := max(k) S(i, k)` and `P(i, j) := exp(S(i, j) + -1 * P.1(i))`.
 
 mod inline;
+mod masked;
 
 use std::collections::BTreeSet;
+
+use masked::{Inputs, Mask};
 
 use crate::affine::visit_names;
 use crate::ast::{
@@ -14,7 +17,12 @@ use crate::ast::{
 /// reads them, and compute elements of the type of its head; within comparisons and casts, of the type of what they
 /// reduce.
 pub(super) fn reductions(file: &File) -> File {
-    let mut work = Desugar { taken: BTreeSet::new(), symbols: BTreeSet::new(), added: Vec::new() };
+    let mut work = Desugar {
+        taken: BTreeSet::new(),
+        symbols: BTreeSet::new(),
+        inputs: Inputs::of(file),
+        added: Vec::new(),
+    };
     for item in &file.items {
         match item {
             Item::Symbols(names, _) => {
@@ -38,16 +46,22 @@ pub(super) fn reductions(file: &File) -> File {
                 let mut rule = rule.clone();
                 let head = rule.tensor.text.clone();
                 inline::sums(&mut rule, &work.symbols);
-                work.within(&head, &rule.iterators.clone(), &mut rule.body, false);
+                let adds = rule.reduction.as_ref().is_none_or(|one| one.operator == ReduceOp::Sum);
+                let place = Place { masks: Vec::new(), is_factor: adds, own: false };
+                work.within(&head, &rule.iterators.clone(), &mut rule.body, place);
                 let domain = domain_of(file, &rule.tensor.text);
-                for (part, own) in work.added.drain(..) {
+                for (mut part, own, mask) in work.added.drain(..) {
                     let of = match own {
                         true => read(&part.body),
                         false => vec![head.clone()],
                     };
                     types.push((of, part.tensor.clone()));
-                    let own = domain.and_then(|domain| part_of_domain(&rule, domain, &part));
-                    items.extend(own.map(Item::Rule));
+                    if let Some(mask) = mask {
+                        items.extend(work.inputs.restrict(&mut part, &mask).into_iter().flatten());
+                    } else {
+                        let own = domain.and_then(|domain| part_of_domain(&rule, domain, &part));
+                        items.extend(own.map(Item::Rule));
+                    }
                     items.push(Item::Rule(part));
                 }
                 items.push(Item::Rule(rule));
@@ -142,6 +156,7 @@ fn part_of_domain(rule: &RuleItem, domain: &RuleItem, part: &RuleItem) -> Option
         reduction: None,
         body,
         part_of: part.part_of.clone(),
+        summed: Vec::new(),
         span: domain.span,
     })
 }
@@ -170,17 +185,30 @@ fn collect(term: &Term, names: &mut BTreeSet<String>) {
     term.parts().iter().for_each(|part| collect(part, names));
 }
 
-struct Desugar {
+struct Desugar<'f> {
     taken: BTreeSet<String>,
     symbols: BTreeSet<String>,
-    /// Rules, and whether their elements are of the type of what they read.
-    added: Vec<(RuleItem, bool)>,
+    inputs: Inputs<'f>,
+    /// Rules, whether their elements are of the type of what they read, and the sparse inputs at whose elements theirs
+    /// are needed.
+    added: Vec<(RuleItem, bool, Option<Mask>)>,
 }
 
-impl Desugar {
+/// Where a term stands.
+#[derive(Clone)]
+struct Place {
+    /// Sparse inputs that it is multiplied with.
+    masks: Vec<Mask>,
+    /// Whether it is a factor or summand of products that are added up, not an argument.
+    is_factor: bool,
+    /// Whether it is of the type of its own.
+    own: bool,
+}
+
+impl Desugar<'_> {
     /// Replaces the reductions within a term by elements of tensors, which are of types of their `own` within
     /// comparisons and casts.
-    fn within(&mut self, head: &str, iterators: &[Name], term: &mut Term, own: bool) {
+    fn within(&mut self, head: &str, iterators: &[Name], term: &mut Term, place: Place) {
         let apart = matches!(
             term,
             Term::Call { operation: Operation::Compare(_) | Operation::Cast(_), .. }
@@ -188,8 +216,21 @@ impl Desugar {
         // Whether there is one is of the type of the rule.
         let is_or =
             matches!(term, Term::Reduced { reduction, .. } if reduction.operator == ReduceOp::Or);
+        let own = place.own;
+        let mut inner = Place { own: own && !is_or || apart, ..place.clone() };
+        match term {
+            Term::Product(factors, _) if place.is_factor => {
+                inner.masks.extend(self.inputs.among(factors, &self.symbols));
+            }
+            Term::Call { .. } => inner.is_factor = false,
+            Term::Reduced { reduction, .. } => {
+                inner.masks = masked::not_bound(&place.masks, reduction);
+                inner.is_factor = reduction.operator == ReduceOp::Sum;
+            }
+            _ => {}
+        }
         for part in term.parts_mut() {
-            self.within(head, iterators, part, own && !is_or || apart);
+            self.within(head, iterators, part, inner.clone());
         }
         let Term::Reduced { reduction, body, span } = term else { return };
         let reduced = |name: &str| reduction.iterators.iter().any(|one| one.text == name);
@@ -205,6 +246,13 @@ impl Desugar {
         free.sort_by_key(|name| {
             iterators.iter().position(|other| other.text == name.text).unwrap_or(iterators.len())
         });
+        let mask = match reduction.operator {
+            ReduceOp::Sum => masked::fitting(&place.masks, &free),
+            _ => None,
+        };
+        if let Some(mask) = &mask {
+            free.clone_from(&mask.iterators);
+        }
         let name = self.name(head);
         let tensor = Name { text: name, span: *span };
         let expression =
@@ -223,9 +271,10 @@ impl Desugar {
             reduction: Some(reduction.clone()),
             body: (**body).clone(),
             part_of: Some(head.into()),
+            summed: Vec::new(),
             span: *span,
         };
-        self.added.push((rule, own && !is_or));
+        self.added.push((rule, own && !is_or, mask));
         *term = element;
     }
 

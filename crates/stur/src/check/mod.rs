@@ -18,6 +18,7 @@ mod sound;
 mod storage;
 mod structures;
 mod types;
+mod undeclared;
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -4,13 +4,12 @@ use std::collections::BTreeSet;
 
 use super::{Checker, Source, warning};
 use crate::affine::visit_names;
-use crate::ast::{
-    BinaryOp, CompareOp, Comparison, Expr, ExprKind, Name, ReduceOp, RuleItem, Span, Term,
-};
+use crate::ast::{Comparison, Expr, ExprKind, Name, ReduceOp, RuleItem, Span, Term};
+use crate::bounds::sides;
 use crate::diagnostic::Diagnostic;
 use crate::hint::similar;
 use crate::parser::sums;
-use crate::program::{Access, Product, Program, Rule, SymbolFactor};
+use crate::program::{Access, Product, Program, Rule, Scalar, SymbolFactor};
 use crate::schedule::Schedule;
 use crate::semiring::Semiring;
 use dastac_elements::Kind;
@@ -117,7 +116,8 @@ impl Checker<'_> {
             parts.iter().for_each(|part| self.added_once(rule, part));
         }
         let is_outer = |name: &str| {
-            self.symbol(name).is_some() || rule.iterators.iter().any(|one| one.text == name)
+            let mut known = rule.iterators.iter().chain(&rule.summed);
+            self.symbol(name).is_some() || known.any(|one| one.text == name)
         };
         if let Some(name) = sums::added_once(term, &is_outer) {
             let message = format!("multiplied out, not all of these products have `{name}`");
@@ -126,6 +126,55 @@ impl Checker<'_> {
                 "`sum({name})` before it adds up its value for each `{name}`; sums of their own have names of their own"
             );
             self.report(warning("W0109", message, term.span(), &label).hint(hint));
+        } else if let Some(name) = sums::shifted(term, &is_outer) {
+            let message = format!("multiplied out, `{name}` has other ranges in some of these products");
+            let label = format!("where `{name}` is no subscript by itself, it may begin below 0");
+            let hint = format!(
+                "`sum({name})` before it adds up its value for each `{name}` of the dimension; or bound `{name}` from both sides"
+            );
+            self.report(warning("W0109", message, term.span(), &label).hint(hint));
+        }
+    }
+
+    /// Warns of iterators that are in divisors only: `E(i, j) / E(i, k)` is no quotient by a sum.
+    fn divided(&mut self, item: &RuleItem, product: &Product) {
+        if product.accesses.iter().filter(|access| !access.subscripts.is_empty()).count() < 2 {
+            return; // a sum of reciprocals
+        }
+        let (mut above, mut below) = (BTreeSet::new(), Vec::new());
+        let mut add = |name: &str, divides: bool, span: Span| match divides {
+            true => below.push((name.to_string(), span)),
+            false => {
+                above.insert(name.to_string());
+            }
+        };
+        for access in product.accesses.iter().filter(|access| !access.argument) {
+            for subscript in &access.subscripts {
+                visit_names(subscript, &mut |name, _| add(name, access.reciprocal, access.span));
+            }
+        }
+        for function in &product.functions {
+            let (divides, span) = (function.reciprocal, function.span);
+            function.value.visit(&mut |part| match part {
+                Scalar::Element(at) => {
+                    for subscript in &product.accesses[*at].subscripts {
+                        visit_names(subscript, &mut |name, _| add(name, divides, span));
+                    }
+                }
+                Scalar::Index(name) => add(name, divides, span),
+                _ => {}
+            });
+        }
+        let is_outer = |name: &str| {
+            let known = item.iterators.iter().chain(&item.summed).any(|own| own.text == name);
+            known || self.symbol(name).is_some()
+        };
+        let found = below.iter().find(|(name, _)| !above.contains(name) && !is_outer(name));
+        if let Some((name, span)) = found {
+            let message = format!("quotients are added up for each `{name}`, which only divisors have");
+            let label = format!("not divided by a sum over `{name}`");
+            let hint = format!("divide by a sum that is written, `a / sum({name}) b({name})`");
+            self.report(warning("W0110", message, *span, &label).hint(hint));
         }
     }
 
@@ -200,6 +249,9 @@ impl Checker<'_> {
                     }
                     _ => {}
                 }
+            }
+            if item.reduction.is_none() && operator.is_none() {
+                self.divided(item, &product);
             }
             product.iterators = self.product_iterators(&rule, &factors);
             match &item.reduction {
@@ -370,26 +422,7 @@ impl Checker<'_> {
             if known.contains(name) || self.symbol(name).is_some() || unknown.contains(*name) {
                 continue;
             }
-            let (mut below, mut above) = (false, false);
-            for comparison in comparisons {
-                for (k, operator) in comparison.operators.iter().enumerate() {
-                    let left = signs(&comparison.operands[k], name);
-                    let right = signs(&comparison.operands[k + 1], name);
-                    let (up, down) = (left.0 || right.1, left.1 || right.0);
-                    match operator {
-                        CompareOp::Eq => {
-                            (below, above) = (below || up || down, above || up || down)
-                        }
-                        CompareOp::Lt | CompareOp::Le => {
-                            (below, above) = (below || down, above || up)
-                        }
-                        CompareOp::Gt | CompareOp::Ge => {
-                            (below, above) = (below || up, above || down)
-                        }
-                        CompareOp::Ne => {}
-                    }
-                }
-            }
+            let (below, above) = sides(comparisons, name, &|_| true);
             if below && above {
                 continue;
             }
@@ -445,34 +478,5 @@ fn names_of<'t>(factor: &'t Term, add: &mut dyn FnMut(&Expr), positions: &mut Ve
             add(&Expr { kind: ExprKind::Name(name.text.clone()), span: name.span });
         }
         other => other.parts().iter().for_each(|part| names_of(part, add, positions)),
-    }
-}
-
-/// Whether an expression may grow, and whether it may shrink, when a name grows.
-fn signs(expr: &Expr, name: &str) -> (bool, bool) {
-    match &expr.kind {
-        ExprKind::Int(_) => (false, false),
-        ExprKind::Name(other) => (other == name, false),
-        ExprKind::Neg(inner) => {
-            let (up, down) = signs(inner, name);
-            (down, up)
-        }
-        ExprKind::Binary(op, left, right) => {
-            let (left, right) = (signs(left, name), signs(right, name));
-            match op {
-                BinaryOp::Add => (left.0 || right.0, left.1 || right.1),
-                BinaryOp::Sub => (left.0 || right.1, left.1 || right.0),
-                // A product or quotient may do anything that the name's sign allows.
-                BinaryOp::Mul | BinaryOp::Div => {
-                    let any = left.0 || left.1 || right.0 || right.1;
-                    (any, any)
-                }
-                // A remainder bounds nothing, but a typing error does not stand there: let later stages judge.
-                BinaryOp::Mod => {
-                    let any = left.0 || left.1;
-                    (any, any)
-                }
-            }
-        }
     }
 }

@@ -43,7 +43,10 @@ impl Checker<'_> {
             error = match similar(&name, known) {
                 Some(close) => error.hint(format!("did you mean `{close}`?")),
                 None => {
-                    error.hint(format!("declare them, for example `{name}:D(i) := (0 <= i < N)`"))
+                    let example = self.dimensions(&name);
+                    let example =
+                        example.unwrap_or_else(|| format!("`{name}:D(i) := (0 <= i < N)`"));
+                    error.hint(format!("declare them, for example {example}"))
                 }
             };
             self.report(error);

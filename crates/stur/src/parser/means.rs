@@ -57,6 +57,13 @@ fn box_of(rule: &RuleItem) -> Vec<Option<Bounds>> {
     bounds.collect()
 }
 
+/// The bounds that a `:D` gives to one of its iterators by itself, as they are written: `0`, `< N`.
+pub(crate) fn bounds(domain: &RuleItem, at: usize) -> Option<(String, String)> {
+    let Bounds { low, high, beyond } = box_of(domain).into_iter().nth(at)??;
+    let operator = if beyond == 0 { "<" } else { "<=" };
+    Some((low.to_string(), format!("{operator} {high}")))
+}
+
 /// `low <= i < high`, or `low <= i <= last`.
 fn bounds_of(comparison: &Comparison, iterator: &str) -> Option<Bounds> {
     let [low, middle, high] = &comparison.operands[..] else { return None };

@@ -6,12 +6,13 @@
 
 mod cursor;
 mod formats;
-mod means;
+pub(crate) mod means;
 mod names;
 mod node;
 mod schedule;
 mod statistics;
 pub(crate) mod sums;
+mod tails;
 mod terms;
 mod values;
 mod words;
@@ -401,7 +402,10 @@ impl Parser<'_> {
         if found.as_ref().is_some_and(|(_, quantifier)| !quantifier.is_of_all()) {
             (self.at, found) = (start, None);
         }
-        let node = self.whole()?;
+        let mut node = self.whole()?;
+        if found.is_some() {
+            node = tails::reduced(node);
+        }
         let is_reduction = matches!(node.kind, NodeKind::Reduced(..));
         let open = sums::is_sum(&node);
         // `sum(j) A(i, j) > 2` could be either.
@@ -437,7 +441,7 @@ impl Parser<'_> {
             }
             (None, body) => (None, body),
         };
-        Ok(RuleItem { tensor, aspect, iterators, reduction, body, part_of: None, span: whole })
+        Ok(RuleItem { tensor, aspect, iterators, reduction, body, part_of: None, summed: Vec::new(), span: whole })
     }
 
     /// `max(j)`, if a term follows it. In `max(j) * x(j)`, `max` is a tensor.
@@ -499,7 +503,7 @@ impl Parser<'_> {
             NodeKind::Name(text) => Ok(Name { text, span: node.span }),
             _ => Err(with_hint(
                 error("E0011", "a head's subscripts are iterators", node.span, "not an iterator"),
-                "use a new iterator and say what it is: `A(i, j) := B(i) * (j = 0)`",
+                "use a new iterator and say what it is: `A(i, j) := B(i) * (j = 0)`, `v(s) := B(i, j) * (s = i * M + j)`",
             )),
         }
     }

@@ -131,12 +131,49 @@ fn split(body: Term, span: Span) -> (Term, Vec<Term>) {
         Term::Product(factors, _) => factors,
         other => return (whole(other, span), Vec::new()),
     };
-    let (conditions, values): (Vec<Term>, Vec<Term>) =
-        factors.into_iter().partition(Term::is_condition);
+    let (conditions, values) = apart(factors);
     match values.is_empty() {
         true => (product(conditions, span), Vec::new()),
         false => (whole(product(values, span), span), conditions),
     }
+}
+
+/// The conditions among factors, and the others. Comparisons of values are conditions of what is no comparison.
+pub(super) fn apart(factors: Vec<Term>) -> (Vec<Term>, Vec<Term>) {
+    let compares = |factor: &Term| {
+        matches!(factor, Term::Call { operation: Operation::Compare(_), .. }) || factor.is_condition()
+    };
+    match factors.iter().all(compares) {
+        true => factors.into_iter().partition(Term::is_condition),
+        false => factors.into_iter().partition(compares),
+    }
+}
+
+/// The body of a minimum, maximum or product, over the points at which all comparisons hold that it is multiplied with,
+/// also those of values: `max(i) x(i) * (c(i) = k)` -> `max(i) where(c(i) = k, x(i), -inf)`.
+pub(super) fn restricted(reduction: &Reduction, body: Term) -> Term {
+    let span = body.span();
+    let nothing = match reduction.operator {
+        ReduceOp::Min => number(f64::INFINITY, span),
+        ReduceOp::Max => negative(number(f64::INFINITY, span), span),
+        ReduceOp::Prod => number(1.0, span),
+        _ => return body,
+    };
+    let factors = match body {
+        Term::Product(factors, _) => factors,
+        other => return other,
+    };
+    let (conditions, values) = apart(factors);
+    let (mut own, tests): (Vec<Term>, Vec<Term>) =
+        conditions.into_iter().partition(Term::is_condition);
+    if values.is_empty() || tests.is_empty() {
+        own.extend(tests);
+        own.extend(values);
+        return product(own, span);
+    }
+    let choice = vec![product(tests, span), product(values, span), nothing];
+    own.push(call(Operation::Where, choice, span));
+    product(own, span)
 }
 
 /// A value that is not multiplied out: summands without an iterator would be added once only.

@@ -8,9 +8,9 @@
 use std::collections::BTreeSet;
 
 use super::node::{Node, NodeKind};
-use super::statistics::whole;
+use super::statistics::{restricted, whole};
 use crate::affine::visit_names;
-use crate::ast::{BinaryOp, ReduceOp, Reduction, Span, Term};
+use crate::ast::{BinaryOp, Expr, ExprKind, ReduceOp, Reduction, Span, Term};
 
 /// Whether a node is a sum that is not in parentheses.
 pub(super) fn is_sum(node: &Node) -> bool {
@@ -24,7 +24,7 @@ pub(super) fn summed(reduction: &Reduction, body: Term, open: bool) -> Term {
             Term::Sum(parts.into_iter().map(|part| added_for_each(reduction, part)).collect(), span)
         }
         (ReduceOp::Sum, body) => added_for_each(reduction, body),
-        (_, body) => body,
+        (_, body) => restricted(reduction, body),
     }
 }
 
@@ -78,11 +78,18 @@ pub(crate) fn added_once(product: &Term, is_outer: &dyn Fn(&str) -> bool) -> Opt
     names.find(|name| of(name) >= 2 && in_sum(name) && !is_in_all(product, name))
 }
 
+/// The iterators that go over a dimension in some products of a term only, multiplied out, and beyond it in others.
+pub(crate) fn shifted(product: &Term, is_outer: &dyn Fn(&str) -> bool) -> Option<String> {
+    let Term::Product(..) = product else { return None };
+    let mut names = free(product).into_iter().filter(|name| !is_outer(name));
+    names.find(|name| is_in_all(product, name) && ranges(product, name).is_none())
+}
+
 /// A summand whose value is added up for each value of the iterators.
 fn added_for_each(reduction: &Reduction, mut summand: Term) -> Term {
     let names = free(&summand);
     for iterator in &reduction.iterators {
-        if names.contains(&iterator.text) && !is_in_all(&summand, &iterator.text) {
+        if names.contains(&iterator.text) && differs(&summand, &iterator.text) {
             hold(&mut summand, &iterator.text);
         }
     }
@@ -93,10 +100,44 @@ fn added_for_each(reduction: &Reduction, mut summand: Term) -> Term {
 fn hold(term: &mut Term, name: &str) {
     if let Term::Product(factors, _) = term {
         factors.iter_mut().for_each(|factor| hold(factor, name));
-    } else if matches!(term, Term::Sum(..)) && free(term).contains(name) && !is_in_all(term, name) {
+    } else if matches!(term, Term::Sum(..)) && free(term).contains(name) && differs(term, name) {
         let span = term.span();
         let value = std::mem::replace(term, Term::one(span));
         *term = whole(value, span);
+    }
+}
+
+/// Whether the products of a term, multiplied out, go over different values of an iterator: some only have it, or some
+/// only have it as a subscript by itself, which ranges over a dimension: `x(i) + x(i + 1)`.
+fn differs(term: &Term, name: &str) -> bool {
+    !is_in_all(term, name) || ranges(term, name).is_none()
+}
+
+/// Whether all products of a term, multiplied out, have an iterator as a subscript by itself; if only some do, nothing.
+fn ranges(term: &Term, name: &str) -> Option<bool> {
+    let is_name =
+        |one: &Expr| matches!(&one.kind, ExprKind::Name(own) if own == name);
+    match term {
+        Term::Sum(parts, _) => {
+            let mut all = parts.iter().map(|part| ranges(part, name));
+            let first = all.next()??;
+            all.all(|other| other == Some(first)).then_some(first)
+        }
+        Term::Product(factors, _) => {
+            let all: Vec<Option<bool>> = factors.iter().map(|part| ranges(part, name)).collect();
+            match all.contains(&Some(true)) {
+                true => Some(true),
+                false => (!all.contains(&None)).then_some(false),
+            }
+        }
+        Term::Access { subscripts, .. } => Some(subscripts.iter().any(is_name)),
+        Term::Reduced { reduction, .. }
+            if reduction.iterators.iter().any(|one| one.text == name) =>
+        {
+            Some(false)
+        }
+        // As functions do: what they read bounds the iterators that are subscripts by themselves.
+        other => Some(other.parts().iter().any(|part| ranges(part, name) != Some(false))),
     }
 }
 

@@ -5,7 +5,7 @@
 use super::node::{Node, NodeKind, Quantifier};
 use super::statistics::reduced;
 use super::values::{divide, floor, is_value, larger, negated, quotient, remainder};
-use super::{Parser, Result, error, sums, with_hint};
+use super::{Parser, Result, error, sums, tails, with_hint};
 use crate::ast::{BinaryOp, CompareOp, Comparison, Expr, ExprKind, Name, ReduceOp, Span, Term};
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::lexer::TokenKind;
@@ -69,7 +69,8 @@ impl Parser<'_> {
     }
 
     fn sum(&mut self) -> Result<Node> {
-        self.chain(&[("+", BinaryOp::Add), ("-", BinaryOp::Sub)], Parser::product)
+        let marks = [("+", BinaryOp::Add), ("-", BinaryOp::Sub)];
+        Ok(tails::summands(self.chain(&marks, Parser::product)?))
     }
 
     fn product(&mut self) -> Result<Node> {
@@ -81,6 +82,7 @@ impl Parser<'_> {
             node = Node { kind: NodeKind::Floor(Box::new(node), Box::new(divisor)), span };
             node = self.chain_from(node, &marks, Parser::remainder)?;
         }
+        tails::factors(&mut node);
         Ok(node)
     }
 
@@ -199,6 +201,7 @@ impl Parser<'_> {
                         (false, true) => Parser::sum,
                         (false, false) => Parser::product,
                     })?;
+                    let body = tails::reduced(body);
                     let span = start.to(body.span);
                     let kind = NodeKind::Reduced(reduction, quantifier, Box::new(body));
                     return Ok(Node { kind, span });

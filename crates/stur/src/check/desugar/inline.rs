@@ -23,9 +23,10 @@ pub(super) fn sums(rule: &mut RuleItem, symbols: &BTreeSet<String>) {
     inliner.summand(&mut rule.body);
     if let Some(reduction) = &mut rule.reduction {
         let is_new = |name: &Name| reduction.iterators.iter().all(|one| one.text != name.text);
-        let over: Vec<Name> = inliner.over.into_iter().filter(is_new).collect();
+        let over: Vec<Name> = inliner.over.iter().filter(|name| is_new(name)).cloned().collect();
         reduction.iterators.extend(over);
     }
+    rule.summed = inliner.over;
 }
 
 struct Inliner<'s> {
