@@ -160,10 +160,14 @@ impl Programs {
         let sizes = [matrix.height(), matrix.width, matrix.columns.len(), cores];
         let sizes = sizes.map(|size| size as i64);
         let mut y = vec![0; 4 * matrix.height()];
-        let (mut part, mut own) = (vec![0; 4 * cores], vec![0; 4 * cores]);
+        let mut part = vec![0; 4 * cores];
+        let owned = split(&matrix, cores);
+        let bytes = owned.each_ref().map(|all| bytes(all.iter().copied()));
         let mut operands = vec![Operand::Out(&mut y)];
         if way == Way::Split {
-            operands.extend([&mut part, &mut own].map(|one| Operand::Out(one)));
+            device.cut_at((0..=cores as i64).collect());
+            operands.push(Operand::Out(&mut part));
+            operands.extend(bytes.iter().map(|one| Operand::In(one)));
         }
         operands.extend(inputs.iter().map(|input| Operand::In(input)));
         let symbols = if way == Way::Split { &sizes[..] } else { &sizes[..3] };
@@ -171,8 +175,8 @@ impl Programs {
         let mut y: Vec<f32> = words(&y).map(f32::from_bits).collect();
         if way == Way::Split {
             // What two cores have of one row.
-            for (part, own) in words(&part).zip(words(&own)) {
-                if let Some(row) = y.get_mut(own as usize) {
+            for (part, own) in words(&part).zip(&owned[0]) {
+                if let Some(row) = y.get_mut(*own as usize) {
                     *row += f32::from_bits(part);
                 }
             }
@@ -186,32 +190,38 @@ const WHOLE: &str = "module(M, N, Z)\nbuffer y : f32[M]\nbuffer v : f32[Z]\nbuff
     buffer pos : u32[M + 1]\nbuffer crd : u32[Z]\nfunc f(out y, in v, in x, in pos, in crd) {\n\
     parallel i = 0 to M { y[i] = sum(p = pos[i] to pos[i + 1]) v[p] * x[crd[p]] } }";
 
-/// Part `t` stores the rows that begin in it, and what it has of the row before apart.
-const SPLIT: &str = "module(M, N, Z, T)\nbuffer y : f32[M]\nbuffer part : f32[T]\nbuffer own : i32[T]\n\
-    buffer v : f32[Z]\nbuffer x : f32[N]\nbuffer pos : u32[M + 1]\nbuffer crd : u32[Z]\n\
-    func f(out y, out part, out own, in v, in x, in pos, in crd) {\n\
+/// Core `t` has positions from `cut[t]` on, of which those until the end of row `row[t]` are added up apart: others may
+/// have some of that row, too. The rows that begin there are its own.
+const SPLIT: &str = "module(M, N, Z, T)\nbuffer y : f32[M]\nbuffer part : f32[T]\nbuffer row : u32[T + 1]\n\
+    buffer cut : u32[T + 1]\nbuffer v : f32[Z]\nbuffer x : f32[N]\nbuffer pos : u32[M + 1]\nbuffer crd : u32[Z]\n\
+    func f(out y, out part, in row, in cut, in v, in x, in pos, in crd) {\n\
     parallel t = 0 to T {\n\
-      while low = 0, high = M if low + 1 < high { }\n\
-      then select(pos[(low + high) / 2] <= floor(t * Z, T), (low + high) / 2, low),\n\
-           select(pos[(low + high) / 2] <= floor(t * Z, T), high, (low + high) / 2) after {\n\
-        own[t] = index(low)\n\
-        part[t] = sum(p = floor(t * Z, T) to min(pos[low + 1], floor((t + 1) * Z, T)))\n\
-          v[p] * x[crd[p]]\n\
-        while i = low + 1 if i < M and pos[i] < floor((t + 1) * Z, T) {\n\
-          y[i] = sum(p = pos[i] to min(pos[i + 1], floor((t + 1) * Z, T))) v[p] * x[crd[p]]\n\
-        } then i + 1 } } }";
+      part[t] = sum(p = cut[t] to min(pos[row[t] + 1], cut[t + 1])) v[p] * x[crd[p]]\n\
+      for i = row[t] + 1 to row[t + 1] + 1 {\n\
+        y[i] = sum(p = pos[i] to min(pos[i + 1], cut[t + 1])) v[p] * x[crd[p]] } } }";
+
+/// Where each core's positions begin, and the last row that begins there or before.
+fn split(matrix: &Matrix, cores: usize) -> [Vec<u32>; 2] {
+    let count = matrix.columns.len() as u64;
+    let cuts: Vec<u32> = (0..=cores as u64).map(|at| (at * count / cores as u64) as u32).collect();
+    let before = |cut: &u32| matrix.positions[..matrix.height()].partition_point(|at| at <= cut);
+    let rows = cuts.iter().map(|cut| before(cut).saturating_sub(1) as u32).collect();
+    [rows, cuts]
+}
 
 /// Values, vector, positions and columns: small integers, whose sums are exact.
 fn inputs(matrix: &Matrix) -> [Vec<u8>; 4] {
-    let bytes = |all: &mut dyn Iterator<Item = u32>| all.flat_map(u32::to_le_bytes).collect();
-    let floats =
-        |count: usize, by: usize| bytes(&mut (0..count).map(|at| ((at % by) as f32).to_bits()));
+    let floats = |count: usize, by: usize| bytes((0..count).map(|at| ((at % by) as f32).to_bits()));
     [
         floats(matrix.columns.len(), 7),
         floats(matrix.width, 5),
-        bytes(&mut matrix.positions.iter().copied()),
-        bytes(&mut matrix.columns.iter().copied()),
+        bytes(matrix.positions.iter().copied()),
+        bytes(matrix.columns.iter().copied()),
     ]
+}
+
+fn bytes(words: impl Iterator<Item = u32>) -> Vec<u8> {
+    words.flat_map(u32::to_le_bytes).collect()
 }
 
 fn words(bytes: &[u8]) -> impl Iterator<Item = u32> {
