@@ -77,6 +77,7 @@ const ARROWS: &[(&str, &str, &[&str])] = &[
             "dastac-runtime",
             "dastac-sched",
             "dastac-stur",
+            "dastac-target",
         ],
     ),
     (

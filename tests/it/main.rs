@@ -21,6 +21,7 @@ mod kernels;
 mod lsp;
 mod numpy;
 mod pim;
+mod pim_random;
 mod pim_rows;
 mod programs;
 mod prove;

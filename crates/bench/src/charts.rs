@@ -5,6 +5,7 @@ use super::figures::{
 };
 use super::kernels::{COMBINATIONS, KERNELS, Workload};
 use super::peers::{about, label};
+use super::pim;
 use super::results::{CaseResults, Results};
 use super::sparse;
 use super::workspaces;
@@ -163,6 +164,8 @@ fn chart(results: &Results, figure: Figure) -> Option<Chart> {
         Figure::WorkspaceProducts => Some(workspaces::report::products(results)),
         Figure::WorkspaceDiscordant => Some(workspaces::report::discordant(results)),
         Figure::WorkspaceKinds => Some(workspaces::kinds::picture(results)),
+        Figure::PimRows => Some(pim::report::rows(results)),
+        Figure::PimStructured => Some(pim::report::structured(results)),
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::job::Job;
 use super::kernels::{COMBINATIONS, REGRESSIONS, Workload};
+use super::pim;
 use super::sparse;
 use super::structured;
 use super::workspaces;
@@ -59,6 +60,10 @@ pub enum Figure {
     SparseImages,
     /// Kernels over structured operands beside a dense matrix product, or random ones.
     Structured,
+    /// Rows of sparse matrices on cores inside of memory, handed out in several ways.
+    PimRows,
+    /// Structured tensors on cores inside of memory, packed and in boxes, over numbers of cores.
+    PimStructured,
 }
 
 /// All of them, with the names by which they are asked for: numbers are the paper's.
@@ -87,6 +92,8 @@ pub const FIGURES: &[(&str, Figure)] = &[
     ("workspace-discordant", Figure::WorkspaceDiscordant),
     ("workspace-kinds", Figure::WorkspaceKinds),
     ("structured", Figure::Structured),
+    ("pim-spmv", Figure::PimRows),
+    ("pim-structured", Figure::PimStructured),
 ];
 
 /// The systems of the table.
@@ -134,6 +141,8 @@ pub fn jobs(figure: Figure, scope: &Scope) -> Vec<Job> {
         Figure::WorkspaceDiscordant => workspaces::discordant(scope),
         Figure::WorkspaceKinds => workspaces::kinds::jobs(scope),
         Figure::Structured => structured::jobs(scope),
+        Figure::PimRows => pim::spmv::jobs(scope),
+        Figure::PimStructured => pim::packed::jobs(scope),
     }
 }
 

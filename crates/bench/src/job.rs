@@ -55,6 +55,9 @@ pub struct Job {
     /// Values of the symbols at which dastac's results are compared with the dense evaluator before times are taken.
     #[serde(default)]
     pub checks: Vec<Vec<(String, i64)>>,
+    /// Numbers of cores inside of memory that are simulated; without any, this computer is measured.
+    #[serde(default)]
+    pub pim: Vec<usize>,
 }
 
 /// Where things are.
@@ -107,6 +110,7 @@ impl Job {
             patience: 10.0,
             places: Places::default(),
             checks: Vec::new(),
+            pim: Vec::new(),
         }
     }
 

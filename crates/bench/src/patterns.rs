@@ -98,7 +98,12 @@ impl Pattern {
     }
 
     /// Entries, drawn.
-    fn entries(&self, name: &str, shape: Vec<u64>, rng: &mut impl Rng) -> Result<Entries, Error> {
+    pub(crate) fn entries(
+        &self,
+        name: &str,
+        shape: Vec<u64>,
+        rng: &mut impl Rng,
+    ) -> Result<Entries, Error> {
         let wanted = match self {
             Pattern::RMat(entries) | Pattern::Permuted(entries) | Pattern::Band(entries, _) => {
                 *entries

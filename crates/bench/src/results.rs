@@ -6,6 +6,8 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
+use dastac_runtime::pim::Report;
+
 use super::machine::Machine;
 use super::stats::Summary;
 
@@ -73,8 +75,53 @@ pub struct CaseResults {
     /// Values of its symbols, where it is checked.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub symbols: Vec<(String, i64)>,
+    /// What was simulated.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pim: Vec<Simulated>,
     /// Systems.
     pub systems: Vec<Measured>,
+}
+
+/// A run on simulated cores inside of memory.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Simulated {
+    /// What is stored how, or which core has what.
+    pub way: String,
+    /// Cores that there are.
+    pub cores: usize,
+    /// Why it did not run, if it did not.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub failed: String,
+    /// Cores that have work.
+    pub used: usize,
+    /// Cycles of the slowest core, of all programs one after the other.
+    pub cycles: u64,
+    /// The largest over the mean number of stored elements of a core, where rows are handed out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub imbalance: Option<f64>,
+    /// Bytes to banks and from them.
+    pub moved: u64,
+    /// Bytes that cores read from their banks, and that they write to them.
+    pub accessed: u64,
+    /// Seconds, transfers included.
+    pub seconds: f64,
+}
+
+impl Simulated {
+    /// What a run took on so many cores.
+    pub fn of(way: &str, report: &Report) -> Simulated {
+        let launches = report.launches.iter();
+        Simulated {
+            way: way.to_owned(),
+            cores: report.cores,
+            used: launches.clone().map(|one| one.cores).max().unwrap_or(0),
+            cycles: launches.clone().map(|one| one.counters.cycles).sum(),
+            moved: launches.clone().flat_map(|one| &one.transfers).map(|one| one.bytes).sum(),
+            accessed: launches.map(|one| one.counters.read + one.counters.written).sum(),
+            seconds: report.seconds.total(),
+            ..Simulated::default()
+        }
+    }
 }
 
 /// A comparison of results with the dense evaluator.
@@ -151,6 +198,12 @@ impl CaseResults {
     /// The times of a system whose results are right.
     pub fn time(&self, system: &str) -> Option<&Summary> {
         self.systems.iter().find(|measured| measured.system == system)?.time()
+    }
+
+    /// What was simulated in this way on so many cores, if it ran.
+    pub fn simulated(&self, way: &str, cores: usize) -> Option<&Simulated> {
+        let ran = self.pim.iter().filter(|one| one.failed.is_empty());
+        ran.into_iter().find(|one| one.way == way && one.cores == cores)
     }
 
     /// A system's part.

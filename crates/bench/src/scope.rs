@@ -91,6 +91,7 @@ impl Scope {
             patience: if self.quick { 0.7 } else { 10.0 },
             places: self.places.clone(),
             checks: Vec::new(),
+            pim: Vec::new(),
         }
     }
 }

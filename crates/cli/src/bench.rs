@@ -9,6 +9,7 @@ use dastac_bench::figures::{self, FIGURES, Figure, Scope, table_systems};
 use dastac_bench::job::{Places, measure_apart};
 use dastac_bench::kernels::KERNELS;
 use dastac_bench::machine::{Machine, Rates};
+use dastac_bench::pim::report as pim;
 use dastac_bench::results::{CaseResults, Results};
 use dastac_bench::sparse::report as sparse;
 use dastac_bench::structured::{self, report as structured_report};
@@ -73,7 +74,11 @@ pub fn bench(terminal: &Terminal, args: &BenchArgs) -> Result<Outcome> {
             results.table.extend(keys);
         }
         let progress = Bar::new(terminal.interactive, jobs.len());
-        probe(&mut results, &scope, &progress)?;
+        // What is simulated does not depend on what this machine can do.
+        let probed = jobs.iter().any(|job| job.pim.is_empty());
+        if probed {
+            probe(&mut results, &scope, &progress)?;
+        }
         let mut measured = false;
         for (at, job) in jobs.iter().enumerate() {
             progress.stage(
@@ -93,7 +98,7 @@ pub fn bench(terminal: &Terminal, args: &BenchArgs) -> Result<Outcome> {
             measured = true;
             save(&results)?;
         }
-        if measured {
+        if measured && probed {
             // Others may have been at work the first time: the best of both is nearer to what the machine can do.
             probe(&mut results, &scope, &progress)?;
         }
@@ -107,6 +112,8 @@ pub fn bench(terminal: &Terminal, args: &BenchArgs) -> Result<Outcome> {
     if args.json {
         return json(&results, &shown);
     }
+    let (simulated, shown): (Vec<&Job>, Vec<&Job>) =
+        shown.into_iter().partition(|job| !job.pim.is_empty());
     let (own, shown): (Vec<&Job>, Vec<&Job>) =
         shown.into_iter().partition(|job| structured::has(job));
     let mut text = match shown.is_empty() {
@@ -114,6 +121,7 @@ pub fn bench(terminal: &Terminal, args: &BenchArgs) -> Result<Outcome> {
         false => show(&results, &shown, &scope),
     };
     text += &shares(&results, &own);
+    text += &cores(&results, &simulated);
     if figures.contains(&Figure::SparseConvolutions) {
         text += &convolutions(&results);
     }
@@ -143,6 +151,19 @@ fn shares(results: &Results, jobs: &[&Job]) -> String {
     let (headings, cells) = structured_report::cells(&rows);
     let headings: Vec<&str> = headings.iter().map(String::as_str).collect();
     format!("\n{}{}", table(&headings, cells), structured_report::notes(&rows))
+}
+
+/// What was simulated: tables, and why something was not.
+fn cores(results: &Results, jobs: &[&Job]) -> String {
+    let cases: Vec<&CaseResults> =
+        jobs.iter().filter_map(|job| results.cases.get(&job.key())).collect();
+    let mut text = String::new();
+    for (heading, headings, cells) in pim::tables(&cases) {
+        text += &format!("\n{heading}\n{}", table(&headings, cells));
+    }
+    let gaps = rows::gaps(cases.iter().copied()).into_iter().chain(pim::failures(&cases));
+    gaps.for_each(|gap| text += &format!("  {gap}\n"));
+    text
 }
 
 /// Writes the page, the figures and the summary; says where.

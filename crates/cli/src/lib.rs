@@ -49,6 +49,7 @@ mod tensors;
 mod terminal;
 pub mod texts;
 mod this;
+mod timeline;
 mod trips;
 mod tune;
 mod verify;

@@ -19,7 +19,7 @@ use super::progress::Progress;
 use super::report::{self, Compiled, Run};
 use super::source::{Source, reason};
 use super::verify::Verdict;
-use super::{Outcome, Result, Terminal, run};
+use super::{Outcome, Result, Terminal, run, timeline};
 
 /// Whether a file is named as a compiled program is.
 pub fn is_named(path: &Path) -> bool {
@@ -56,6 +56,9 @@ pub fn run(terminal: &Terminal, args: &RunArgs) -> Result<Outcome> {
     let reference = Reference::of(&program);
     let dense = fill(&mut instance, reference, inputs, &source, &progress)?;
     check_run(&instance, args.verify, &source)?;
+    if args.timeline.is_some() {
+        timeline::watch(instance.executable().kernel())?;
+    }
     let mut times = Vec::new();
     for repeat in 1..=args.repeat {
         progress.stage(format!("running ({repeat} of {})", args.repeat));
@@ -81,6 +84,10 @@ pub fn run(terminal: &Terminal, args: &RunArgs) -> Result<Outcome> {
         workspaces: Vec::new(),
         before: true,
     };
+    let cores = instance.executable().kernel().take_report();
+    if let Some(path) = &args.timeline {
+        timeline::write(path, cores.as_ref())?;
+    }
     let run = Run {
         file: source.name.clone(),
         instance: &instance,
@@ -88,7 +95,7 @@ pub fn run(terminal: &Terminal, args: &RunArgs) -> Result<Outcome> {
         times: &times,
         threads,
         trips: None,
-        cores: instance.executable().kernel().take_report(),
+        cores,
         verdict: &verdict,
     };
     report::print(run, args.json, run::printed(&plan.outputs))?;

@@ -19,7 +19,7 @@ use super::report::{self, Run};
 use super::source::Source;
 use super::subject::{Code, Subject, Wanted};
 use super::verify::Verdict;
-use super::{Outcome, Result, Terminal, automatic, cache, inputs, machine};
+use super::{Outcome, Result, Terminal, automatic, cache, inputs, machine, timeline};
 
 /// Runs a program, and compiles what of it is not there yet.
 pub fn run(terminal: &Terminal, args: &RunArgs) -> Result<Outcome> {
@@ -86,6 +86,9 @@ pub fn run(terminal: &Terminal, args: &RunArgs) -> Result<Outcome> {
         }
         _ => None,
     };
+    if args.timeline.is_some() {
+        timeline::watch(ready.instance().executable().kernel())?;
+    }
     let mut times = Vec::new();
     for repeat in 1..=args.repeat {
         progress.stage(format!("running ({repeat} of {})", args.repeat));
@@ -95,6 +98,9 @@ pub fn run(terminal: &Terminal, args: &RunArgs) -> Result<Outcome> {
         times.push(time.map_err(|error| failed(error.into()))?);
     }
     let cores = ready.instance().executable().kernel().take_report();
+    if let Some(path) = &args.timeline {
+        timeline::write(path, cores.as_ref())?;
+    }
     for (id, path) in &plan.outputs {
         progress.stage(format!("writing {}", path.display()));
         write(ready.instance(), *id, path, &source, &args.reading)?;

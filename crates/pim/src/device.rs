@@ -1,6 +1,7 @@
 //! A compiled program on the machine: what a host does step by step.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use dastac_elements::Element;
@@ -28,6 +29,9 @@ pub const WIDE: &str = ".dastac.wide";
 /// Instructions that a core may execute: minutes on the machine.
 const LIMIT: u64 = 20_000_000_000;
 
+/// Cycles between the first points of a timeline.
+const SAMPLED: u64 = 16;
+
 /// A buffer that a caller lends.
 #[derive(Debug)]
 pub enum Operand<'a> {
@@ -53,6 +57,8 @@ pub struct Device {
     narrow: Variant,
     wide: Variant,
     report: Mutex<Report>,
+    /// Whether timelines are recorded.
+    watched: AtomicBool,
     /// Where loops are cut, if it is not for parts of equal work.
     cuts: Option<Vec<i64>>,
 }
@@ -97,7 +103,14 @@ impl Device {
         let wide = narrow.notes.get(WIDE).and_then(|wide| Image::from_elf(wide));
         let wide = wide.ok_or(PimError::Damaged)?;
         let (narrow, wide) = (Variant::of(narrow, 32), Variant::of(wide, 64));
-        Ok(Device { plan, narrow, wide, report: Mutex::default(), cuts: None })
+        Ok(Device {
+            plan,
+            narrow,
+            wide,
+            report: Mutex::default(),
+            watched: AtomicBool::new(false),
+            cuts: None,
+        })
     }
 
     /// The same executable for another machine: code is the same for all.
@@ -125,6 +138,11 @@ impl Device {
     /// compare how rows are handed out. There is one value more than there are threads.
     pub fn cut_at(&mut self, cuts: Vec<i64>) {
         self.cuts = Some(cuts);
+    }
+
+    /// Has later runs record what cores have counted at regular times: [`LaunchReport::timeline`].
+    pub fn watch(&self) {
+        self.watched.store(true, Ordering::Relaxed);
     }
 
     /// What was counted since it was last asked for.
@@ -225,7 +243,8 @@ impl Run<'_> {
         }
         let profile = &machine.profile;
         let (image, text) = (&variant.image, &variant.text[..]);
-        let job = Job { profile, image, text, shared: &shared, limit: LIMIT, sampled: 0 };
+        let sampled = if self.device.watched.load(Ordering::Relaxed) { SAMPLED } else { 0 };
+        let job = Job { profile, image, text, shared: &shared, limit: LIMIT, sampled };
         let results = job.run(&cores)?;
         self.check(launch, &results)?;
         self.merge(launch, &shared, &results);

@@ -24,7 +24,7 @@ pub struct Job<'a> {
     pub shared: &'a Shared,
     /// Instructions that a core may execute.
     pub limit: u64,
-    /// Cycles between two points of a timeline; 0 for none.
+    /// Cycles between the first points of a timeline, which double where there are many; 0 for none.
     pub sampled: u64,
 }
 

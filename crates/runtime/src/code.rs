@@ -208,6 +208,17 @@ impl Code {
         Ok(device.call(name, symbols, &mut operands)?)
     }
 
+    /// Has cores inside of memory record what they have counted at regular times. Returns whether there are any.
+    pub fn watch(&self) -> bool {
+        match &self.holder {
+            Holder::Cores { device } => {
+                device.watch();
+                true
+            }
+            _ => false,
+        }
+    }
+
     /// What cores inside of memory counted since this was last asked for; nothing for other code.
     pub fn take_report(&self) -> Option<Report> {
         match &self.holder {

@@ -3,7 +3,7 @@
 //!
 //! A case is one rule with its tensors' formats and order of loops, and the rules that compute some of these, at
 //! several sizes and densities. Its loops are executed as they are made, lowered, and in tiles for a random machine;
-//! one in [`NATIVE`] is also compiled, to code that checks every access.
+//! one in [`NATIVE`] is also compiled, to code that checks every access, and another one for cores inside of memory.
 //!
 //! `DASTAC_FUZZ_KERNELS=n` tries `n` cases, `DASTAC_FUZZ_SEED=k` begins at another seed. `./x fuzz kernels` sets these.
 
@@ -12,10 +12,11 @@ mod host;
 
 use std::collections::BTreeMap;
 use std::panic::AssertUnwindSafe;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 
 use dastac::Error;
+use dastac::backend::PimTarget;
 use dastac::build::BuildOptions;
 use dastac::driver::{Analysis, Laid, Lowered};
 use dastac::elements::{NoMemory, Storage};
@@ -133,8 +134,9 @@ fn check(source: &str, rng: &mut ChaCha8Rng, seed: u64) -> Outcome {
     let machine = crate::fuzzing::machine(seed);
     let versions = versions(&lowered, &machine)?;
     let program = lowered.program();
-    let mut runner = match seed.is_multiple_of(NATIVE) {
-        true => {
+    let mut runners = Vec::new();
+    match seed % NATIVE {
+        0 => {
             // One in two for the random machine; checked, so that no access leaves its buffer.
             let target = BuildOptions {
                 parallel: rng.random(),
@@ -145,10 +147,20 @@ fn check(source: &str, rng: &mut ChaCha8Rng, seed: u64) -> Outcome {
             let threads = 1 + usize::from(target.parallel);
             let built = lowered.clone().build(target).map_err(|error| error.to_string())?;
             let sizes = symbols(program, 0, 0);
-            Some(Runner::new(built, &sizes, threads).map_err(|error| error.to_string())?)
+            let runner = Runner::new(built, &sizes, threads);
+            runners.push(("compiled", runner.map_err(|error| error.to_string())?));
         }
-        false => None,
-    };
+        1 => {
+            let (profile, threads) = if rng.random() { ("upmem", 3) } else { ("blimp", 1) };
+            let target = PimTarget::new(profile, Some(rng.random_range(1..5)), Some(threads));
+            let target = target.map_err(|error| error.to_string())?;
+            let target = BuildOptions { target: Arc::new(target), ..BuildOptions::default() };
+            let built = lowered.clone().build(target).map_err(|error| error.to_string())?;
+            let runner = Runner::new(built, &symbols(program, 0, 0), 1);
+            runners.push((profile, runner.map_err(|error| error.to_string())?));
+        }
+        _ => {}
+    }
     for (n, m, density) in SIZES {
         let at = |error: String| format!("N = {n}, M = {m}: {error}");
         let evaluator = Evaluator::new(program, &[n, m]).map_err(|error| at(error.to_string()))?;
@@ -162,9 +174,9 @@ fn check(source: &str, rng: &mut ChaCha8Rng, seed: u64) -> Outcome {
             let failed = |error: String| at(format!("{name}: {error}\n{module}"));
             interpret(&lowered, module, &movement, (&inputs, &wanted), &[n, m]).map_err(failed)?;
         }
-        if let Some(runner) = &mut runner {
+        for (name, runner) in &mut runners {
             compiled(runner, &symbols(program, n, m), &inputs)
-                .map_err(|error| at(format!("compiled: {error}\n{}", versions[0].1)))?;
+                .map_err(|error| at(format!("{name}: {error}\n{}", versions[0].1)))?;
         }
     }
     Ok(None)

@@ -224,7 +224,7 @@ pub fn pruned(scope: &Scope) -> Vec<Job> {
 const FOLDER: &str = "0.8";
 
 /// The file of a layer's filters: `conv_shapes.tsv` names them in the order of [`LAYERS`].
-fn file(folder: &Path, at: usize) -> Option<std::path::PathBuf> {
+pub(crate) fn file(folder: &Path, at: usize) -> Option<std::path::PathBuf> {
     let table = std::fs::read_to_string(folder.join("conv_shapes.tsv")).ok()?;
     let name = table.lines().skip(1).nth(at)?.split('\t').next()?.to_string();
     let path = folder.join(FOLDER).join(format!("{name}.smtx.gz"));

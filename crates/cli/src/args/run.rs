@@ -73,6 +73,9 @@ pub struct RunArgs {
     /// tensors
     #[arg(long)]
     pub trips: bool,
+    /// Draw what cores inside of memory did over time, as SVG
+    #[arg(long, value_name = "PATH")]
+    pub timeline: Option<PathBuf>,
     /// Compare all results with the reference evaluator; exit code 1 when they disagree
     #[arg(long)]
     pub verify: bool,

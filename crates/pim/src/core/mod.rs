@@ -38,7 +38,7 @@ pub struct Start<'a> {
     pub shared: &'a Shared,
     /// Instructions that it may execute.
     pub limit: u64,
-    /// Cycles between two points of a timeline; 0 for none.
+    /// Cycles between the first points of a timeline, which double where there are many; 0 for none.
     pub sampled: u64,
 }
 
@@ -103,6 +103,9 @@ enum Then {
     /// It has ended.
     Ends,
 }
+
+/// Points of a timeline are between so many and twice as many, if a program runs long enough.
+const POINTS: usize = 128;
 
 /// Bytes of the smallest stack.
 const STACK: u32 = 256;
@@ -218,7 +221,16 @@ impl<'a> Core<'a> {
 
     fn sample(&mut self) {
         while self.sampled > 0 && self.now >= self.sampled * (self.timeline.len() as u64 + 1) {
-            self.timeline.push(Counters { cycles: self.now, ..self.counters.clone() });
+            let mut counters = Counters { cycles: self.now, ..self.counters.clone() };
+            let busy = counters.memory + counters.pipeline + counters.waiting;
+            counters.issue = self.now.saturating_sub(busy + counters.scratchpad);
+            self.timeline.push(counters);
+            if self.timeline.len() == 2 * POINTS {
+                // Every second one stays: the interval is twice as long from now on.
+                let mut even = false;
+                self.timeline.retain(|_| std::mem::replace(&mut even, !even));
+                self.sampled *= 2;
+            }
         }
     }
 

