@@ -227,8 +227,11 @@ impl<'a> Core<'a> {
             self.timeline.push(counters);
             if self.timeline.len() == 2 * POINTS {
                 // Every second one stays: the interval is twice as long from now on.
-                let mut even = false;
-                self.timeline.retain(|_| std::mem::replace(&mut even, !even));
+                let mut number = 0;
+                self.timeline.retain(|_| {
+                    number += 1;
+                    number % 2 == 0
+                });
                 self.sampled *= 2;
             }
         }
