@@ -13,9 +13,8 @@ pub(crate) fn bounded<'p>(
     mut known: BTreeSet<&'p str>,
 ) -> BTreeSet<&'p str> {
     loop {
-        let is_known = |name: &str| {
-            known.contains(name) || iterators.iter().all(|iterator| iterator != name)
-        };
+        let is_known =
+            |name: &str| known.contains(name) || iterators.iter().all(|iterator| iterator != name);
         let next = iterators.iter().map(String::as_str).find(|name| {
             !known.contains(name) && sides(comparisons, name, &is_known) == (true, true)
         });

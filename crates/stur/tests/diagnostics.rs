@@ -213,13 +213,13 @@ fn syntax_of_lines() {
     errors(
         "A(i, 0) := b(i)\nB(i + 1) := b(i)",
         expect![[r#"
-        E0011 a head's subscripts are iterators
-          @ 5..6 "0": not an iterator
-          = use a new iterator and say what it is: `A(i, j) := B(i) * (j = 0)`
-        E0011 a head's subscripts are iterators
-          @ 18..23 "i + 1": not an iterator
-          = use a new iterator and say what it is: `A(i, j) := B(i) * (j = 0)`
-    "#]],
+            E0011 a head's subscripts are iterators
+              @ 5..6 "0": not an iterator
+              = use a new iterator and say what it is: `A(i, j) := B(i) * (j = 0)`, `v(s) := B(i, j) * (s = i * M + j)`
+            E0011 a head's subscripts are iterators
+              @ 18..23 "i + 1": not an iterator
+              = use a new iterator and say what it is: `A(i, j) := B(i) * (j = 0)`, `v(s) := B(i, j) * (s = i * M + j)`
+        "#]],
     );
     errors(
         "symbols: N, 3\noutputs A",
@@ -279,7 +279,7 @@ fn syntax_of_terms() {
         expect![[r#"
             E0303 `b` has no dimensions
               @ 12..16 "b(i)": read here, but neither computed nor declared
-              = declare them, for example `b:D(i) := (0 <= i < N)`
+              = declare them, for example `b:D(i) := (0 <= i < ..)`
         "#]],
     );
     errors(
@@ -290,7 +290,7 @@ fn syntax_of_terms() {
               = did you mean `B`?
             E0303 `c` has no dimensions
               @ 32..36 "c(i)": read here, but neither computed nor declared
-              = declare them, for example `c:D(i) := (0 <= i < N)`
+              = declare them, for example `c:D(i) := (0 <= i < ..)`
             E0003 expected an operator or the end of the line, found `(`
               @ 52..53 "(": expected an operator or the end of the line
               = factors are joined with `*`, summands with `+`
@@ -301,7 +301,7 @@ fn syntax_of_terms() {
         expect![[r#"
             E0303 `b` has no dimensions
               @ 8..12 "b(i)": read here, but neither computed nor declared
-              = declare them, for example `b:D(i) := (0 <= i < N)`
+              = declare them, for example `b:D(i) := (0 <= i < ..)`
             E0009 a comparison within an integer expression
               @ 38..43 "i < 3": not an integer
               = put each comparison in parentheses of its own: `(i < j) * (j < N)`
@@ -781,7 +781,7 @@ fn words_of_other_languages() {
         expect![[r#"
             E0303 `A` has no dimensions
               @ 16..23 "A(i, j)": read here, but neither computed nor declared
-              = declare them, for example `A:D(i) := (0 <= i < N)`
+              = declare them, for example `A:D(i, j) := (0 <= i < ..) * (0 <= j < ..)`
         "#]],
     );
     errors(
@@ -789,7 +789,7 @@ fn words_of_other_languages() {
         expect![[r#"
             E0303 `A` has no dimensions
               @ 22..29 "A(i, j)": read here, but neither computed nor declared
-              = declare them, for example `A:D(i) := (0 <= i < N)`
+              = declare them, for example `A:D(i, j) := (0 <= i < ..) * (0 <= j < ..)`
         "#]],
     );
     errors(
@@ -1036,16 +1036,16 @@ fn names() {
     errors(
         "symbols: N\nA(i) := covr(i)\ncovar:D(i) := (0 <= i < N)\nB(i) := x(i)",
         expect![[r#"
-        E0303 `covr` has no dimensions
-          @ 19..26 "covr(i)": read here, but neither computed nor declared
-          = did you mean `covar`?
-        W0102 `covar` has a structure but no rule uses it
-          @ 27..32 "covar": unused
-          = did you mean `covr`?
-        E0303 `x` has no dimensions
-          @ 62..66 "x(i)": read here, but neither computed nor declared
-          = declare them, for example `x:D(i) := (0 <= i < N)`
-    "#]],
+            E0303 `covr` has no dimensions
+              @ 19..26 "covr(i)": read here, but neither computed nor declared
+              = did you mean `covar`?
+            W0102 `covar` has a structure but no rule uses it
+              @ 27..32 "covar": unused
+              = did you mean `covr`?
+            E0303 `x` has no dimensions
+              @ 62..66 "x(i)": read here, but neither computed nor declared
+              = declare them, for example `x:D(i) := (0 <= i < ..)`
+        "#]],
     );
     errors(
         "symbols: N\nA(i) := b(i) * (i < n)\nb:D(i) := (0 <= i < N)\nB(i) := b(i) * (i < limit) * (2 * i < limit)",

@@ -57,12 +57,18 @@ fn comparisons_belong_to_the_reduction_whose_iterators_they_have() {
 #[test]
 fn comparisons_of_values_restrict_the_points() {
     same("min(j) A(i, j) * (A(i, j) > 0)", "min(j) where(A(i, j) > 0, A(i, j), inf)");
-    same("max(j) A(i, j) * (c(j) = i) * (j < i)", "max(j) (j < i) * where(c(j) = i, A(i, j), -inf)");
+    same(
+        "max(j) A(i, j) * (c(j) = i) * (j < i)",
+        "max(j) (j < i) * where(c(j) = i, A(i, j), -inf)",
+    );
     same("1 + prod(j) A(i, j) * (A(i, j) != 0)", "1 + (prod(j) where(A(i, j) != 0, A(i, j), 1))");
     same(
         "mean(j) A(i, j) * (c(j) = i)",
         "(sum(j) A(i, j) * (c(j) = i)) / (sum(j) where(A(i, j), 1, 1) * (c(j) = i))",
     );
     // Comparisons alone are values.
-    same("mean(j) (c(j) = i) * (j < i)", "(sum(j) (c(j) = i) * (j < i)) / (sum(j) where(c(j) = i, 1, 1) * (j < i))");
+    same(
+        "mean(j) (c(j) = i) * (j < i)",
+        "(sum(j) (c(j) = i) * (j < i)) / (sum(j) where(c(j) = i, 1, 1) * (j < i))",
+    );
 }

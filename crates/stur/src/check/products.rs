@@ -127,7 +127,8 @@ impl Checker<'_> {
             );
             self.report(warning("W0109", message, term.span(), &label).hint(hint));
         } else if let Some(name) = sums::shifted(term, &is_outer) {
-            let message = format!("multiplied out, `{name}` has other ranges in some of these products");
+            let message =
+                format!("multiplied out, `{name}` has other ranges in some of these products");
             let label = format!("where `{name}` is no subscript by itself, it may begin below 0");
             let hint = format!(
                 "`sum({name})` before it adds up its value for each `{name}` of the dimension; or bound `{name}` from both sides"
@@ -171,7 +172,8 @@ impl Checker<'_> {
         };
         let found = below.iter().find(|(name, _)| !above.contains(name) && !is_outer(name));
         if let Some((name, span)) = found {
-            let message = format!("quotients are added up for each `{name}`, which only divisors have");
+            let message =
+                format!("quotients are added up for each `{name}`, which only divisors have");
             let label = format!("not divided by a sum over `{name}`");
             let hint = format!("divide by a sum that is written, `a / sum({name}) b({name})`");
             self.report(warning("W0110", message, *span, &label).hint(hint));

@@ -46,7 +46,8 @@ impl Checker<'_> {
         found: &[(&str, &[Expr])],
         iterator: &str,
     ) -> Option<(String, String)> {
-        let is_iterator = |one: &Expr| matches!(&one.kind, ExprKind::Name(name) if name == iterator);
+        let is_iterator =
+            |one: &Expr| matches!(&one.kind, ExprKind::Name(name) if name == iterator);
         let along = |(tensor, at): (&str, usize)| {
             let domain = self.structures.get(&(tensor, 0))?;
             bounds(domain, at)

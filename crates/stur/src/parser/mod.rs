@@ -441,7 +441,16 @@ impl Parser<'_> {
             }
             (None, body) => (None, body),
         };
-        Ok(RuleItem { tensor, aspect, iterators, reduction, body, part_of: None, summed: Vec::new(), span: whole })
+        Ok(RuleItem {
+            tensor,
+            aspect,
+            iterators,
+            reduction,
+            body,
+            part_of: None,
+            summed: Vec::new(),
+            span: whole,
+        })
     }
 
     /// `max(j)`, if a term follows it. In `max(j) * x(j)`, `max` is a tensor.

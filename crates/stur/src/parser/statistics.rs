@@ -141,7 +141,8 @@ fn split(body: Term, span: Span) -> (Term, Vec<Term>) {
 /// The conditions among factors, and the others. Comparisons of values are conditions of what is no comparison.
 pub(super) fn apart(factors: Vec<Term>) -> (Vec<Term>, Vec<Term>) {
     let compares = |factor: &Term| {
-        matches!(factor, Term::Call { operation: Operation::Compare(_), .. }) || factor.is_condition()
+        matches!(factor, Term::Call { operation: Operation::Compare(_), .. })
+            || factor.is_condition()
     };
     match factors.iter().all(compares) {
         true => factors.into_iter().partition(Term::is_condition),
@@ -159,8 +160,10 @@ pub(super) fn restricted(reduction: &Reduction, body: Term) -> Term {
         ReduceOp::Prod => number(1.0, span),
         _ => return body,
     };
+    let is_test =
+        |factor: &Term| matches!(factor, Term::Call { operation: Operation::Compare(_), .. });
     let factors = match body {
-        Term::Product(factors, _) => factors,
+        Term::Product(factors, _) if factors.iter().any(is_test) => factors,
         other => return other,
     };
     let (conditions, values) = apart(factors);

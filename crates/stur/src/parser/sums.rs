@@ -115,8 +115,7 @@ fn differs(term: &Term, name: &str) -> bool {
 
 /// Whether all products of a term, multiplied out, have an iterator as a subscript by itself; if only some do, nothing.
 fn ranges(term: &Term, name: &str) -> Option<bool> {
-    let is_name =
-        |one: &Expr| matches!(&one.kind, ExprKind::Name(own) if own == name);
+    let is_name = |one: &Expr| matches!(&one.kind, ExprKind::Name(own) if own == name);
     match term {
         Term::Sum(parts, _) => {
             let mut all = parts.iter().map(|part| ranges(part, name));

@@ -85,7 +85,8 @@ fn spill(node: &mut Node, bound: bool, moved: &mut Rest) {
         NodeKind::Reduced(reduction, _, body) => {
             if bound && is_sum(body) && !reduction.iterators.is_empty() {
                 let (first, rest) = parts(take(body));
-                let (own, others) = rest.into_iter().partition(|(_, part)| has_one(part, reduction));
+                let (own, others) =
+                    rest.into_iter().partition(|(_, part)| has_one(part, reduction));
                 **body = chain(first, own);
                 *moved = others;
                 node.span = ending(start, body);

@@ -7,8 +7,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::ast::{
-    Aspect, CompareOp, Comparison, Expr, ExprKind, File, FormatItem, Item, Name,
-    Reduction, RuleItem, Span, Term,
+    Aspect, CompareOp, Comparison, Expr, ExprKind, File, FormatItem, Item, Name, Reduction,
+    RuleItem, Span, Term,
 };
 use crate::parser::sums::free;
 
