@@ -15,7 +15,7 @@ use dastac::stur::TensorId;
 use dastac_bench::structured::random::{Limits, draw};
 
 /// Programs of a test run.
-const PROGRAMS: u64 = 16;
+const PROGRAMS: u64 = 2;
 
 /// Types of all elements of a program, in turns.
 const TYPES: [&str; 4] = ["f64", "f32", "i64", "i32"];

@@ -131,7 +131,8 @@ impl Checker<'_> {
                 format!("multiplied out, `{name}` has other ranges in some of these products");
             let label = format!("where `{name}` is no subscript by itself, it may begin below 0");
             let hint = format!(
-                "`sum({name})` before it adds up its value for each `{name}` of the dimension; or bound `{name}` from both sides"
+                "`sum({name})` before it adds up its value for each `{name}` of the dimension; or bound `{name}` from \
+                both sides"
             );
             self.report(warning("W0109", message, term.span(), &label).hint(hint));
         }

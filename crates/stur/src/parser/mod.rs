@@ -512,7 +512,8 @@ impl Parser<'_> {
             NodeKind::Name(text) => Ok(Name { text, span: node.span }),
             _ => Err(with_hint(
                 error("E0011", "a head's subscripts are iterators", node.span, "not an iterator"),
-                "use a new iterator and say what it is: `A(i, j) := B(i) * (j = 0)`, `v(s) := B(i, j) * (s = i * M + j)`",
+                "use a new iterator and say what it is: `A(i, j) := B(i) * (j = 0)`, \
+                `v(s) := B(i, j) * (s = i * M + j)`",
             )),
         }
     }
