@@ -226,8 +226,8 @@ impl Part<'_> {
     }
 }
 
-/// The buffers that statements read, and the buffers that they store to.
-fn accessed(body: &[Stmt]) -> (BTreeSet<BufferId>, BTreeSet<BufferId>) {
+/// The buffers that statements read, and the buffers that they store to. What they add to they store to.
+pub(crate) fn accessed(body: &[Stmt]) -> (BTreeSet<BufferId>, BTreeSet<BufferId>) {
     let (mut read, mut written) = (BTreeSet::new(), BTreeSet::new());
     for stmt in body {
         stmt.visit_values(&mut |value| {
@@ -251,6 +251,7 @@ fn accessed(body: &[Stmt]) -> (BTreeSet<BufferId>, BTreeSet<BufferId>) {
                 read.insert(inner.buffer);
                 written.insert(inner.buffer);
             }
+            Stmt::Workspace(inner) => read.extend(inner.instead.iter().map(|(buffer, _)| *buffer)),
             _ => {}
         });
     }

@@ -177,7 +177,8 @@ fn item() -> impl Strategy<Value = Item> {
         1 => prop::collection::vec(order, 1..3).prop_map(move |orders| Item::Iters(orders, span)),
         1 => prop::sample::select(vec![Item::PreprocessStart(span), Item::PreprocessEnd(span)]),
         8 => (name(), aspect, names(0), term()).prop_map(move |(tensor, aspect, iterators, body)| {
-            Item::Rule(RuleItem { tensor, aspect, iterators, reduction: None, body, part_of: None, summed: Vec::new(), span })
+            let (reduction, part_of, summed) = (None, None, Vec::new());
+            Item::Rule(RuleItem { tensor, aspect, iterators, reduction, body, part_of, summed, span })
         }),
         2 => (name(), names(0), reduction, term()).prop_map(move |(tensor, iterators, reduction, body)| {
             let (aspect, reduction) = (Aspect::Value, Some(reduction));

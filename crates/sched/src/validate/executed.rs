@@ -13,6 +13,7 @@ use super::expression::Naming;
 use super::terms::{
     Around, Range, Reading, Sums, Term, What, bind, is_zero_without_terms, reduction,
 };
+use crate::phases::accessed;
 
 /// One step on the way from a function's body to a store.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -75,38 +76,15 @@ pub(super) struct Unread {
 
 impl Unread {
     fn new(at: usize, why: String, stmt: &Stmt) -> Unread {
-        let (mut reads, mut writes) = (BTreeSet::new(), BTreeSet::new());
         let mut known = true;
-        stmt.visit(&mut |part| match part {
-            Stmt::Store(store) => {
-                writes.insert(store.buffer);
-                if store.mode != StoreMode::Set {
-                    reads.insert(store.buffer);
-                }
-            }
-            Stmt::Let(inner) => {
-                reads.insert(inner.buffer);
-            }
-            Stmt::Scan(inner) => {
-                reads.insert(inner.buffer);
-                writes.insert(inner.buffer);
-            }
-            Stmt::Workspace(inner) => {
-                reads.extend(inner.instead.iter().map(|(buffer, _)| *buffer));
-            }
-            Stmt::Partial(_) | Stmt::Team(_) | Stmt::Call(_) | Stmt::Register(_) => known = false,
-            _ => {}
+        stmt.visit(&mut |part| {
+            let is_open = matches!(
+                part,
+                Stmt::Partial(_) | Stmt::Team(_) | Stmt::Call(_) | Stmt::Register(_)
+            );
+            known &= !is_open;
         });
-        stmt.visit_values(&mut |value| {
-            if let Value::Load(buffer, _) = value {
-                reads.insert(*buffer);
-            }
-        });
-        stmt.visit_indices(&mut |index| {
-            if let Index::Load(buffer, _) = index {
-                reads.insert(*buffer);
-            }
-        });
+        let (reads, writes) = accessed(std::slice::from_ref(stmt));
         Unread { at, why, writes: known.then_some(writes), reads: known.then_some(reads) }
     }
 

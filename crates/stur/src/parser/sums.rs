@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 
 use super::node::{Node, NodeKind};
 use super::statistics::{restricted, whole};
-use crate::affine::visit_names;
+use crate::affine::names as names_of;
 use crate::ast::{BinaryOp, Expr, ExprKind, ReduceOp, Reduction, Span, Term};
 
 /// Whether a node is a sum that is not in parentheses.
@@ -156,17 +156,11 @@ pub(crate) fn free(term: &Term) -> BTreeSet<String> {
     let mut names = BTreeSet::new();
     match term {
         Term::Access { subscripts, position, .. } => {
-            let mut add = |name: &str, _| {
-                names.insert(name.to_owned());
-            };
-            subscripts.iter().for_each(|subscript| visit_names(subscript, &mut add));
+            names.extend(subscripts.iter().flat_map(names_of).map(str::to_owned));
             names.extend(position.iter().map(|name| name.text.clone()));
         }
         Term::Comparison(comparison) => {
-            let mut add = |name: &str, _| {
-                names.insert(name.to_owned());
-            };
-            comparison.operands.iter().for_each(|operand| visit_names(operand, &mut add));
+            names.extend(comparison.operands.iter().flat_map(names_of).map(str::to_owned));
         }
         Term::Index(name) => {
             names.insert(name.text.clone());

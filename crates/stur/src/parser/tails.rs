@@ -45,7 +45,8 @@ pub(super) fn factors(node: &mut Node) {
 }
 
 /// What a reduction reduces: sums in it end before the summands that have none of their iterators, and comparisons
-/// without the iterators of a reduction in it belong to the outer one: `min(j) sum(k) (X(i, k) - X(j, k))^2 * (i != j)`.
+/// without the iterators of a reduction in it belong to the outer one, as `(i != j)` in
+/// `min(j) sum(k) (X(i, k) - X(j, k))^2 * (i != j)`.
 pub(super) fn reduced(mut node: Node) -> Node {
     if !is_sum(&node) {
         let mut moved = Vec::new();

@@ -2,8 +2,8 @@
 //! `E(i, j) := M(i, j) * exp(sum(k) Q(i, k) * K(j, k))` is computed where `M` stores an element, and nowhere else.
 //!
 //! It becomes `E.1(i, j) := sum(k, p) (p = pos(M(i, j))) * Q(i, k) * K(j, k)`, with the dimensions and the format of
-//! `M`. Where `M` stores nothing, the product that reads it is zero whatever the function gives. A stored zero keeps its
-//! sum.
+//! `M`. Where `M` stores nothing, the product that reads it is zero whatever the function gives. A stored zero keeps
+//! its sum.
 
 use std::collections::{BTreeMap, BTreeSet};
 
