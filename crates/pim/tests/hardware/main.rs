@@ -229,8 +229,8 @@ fn histogram() -> f64 {
     counters.cycles as f64 / f64::from(threads * blocks * elements)
 }
 
-/// Where the model is farther from the hardware than it should be: a multiplication there takes as many steps as the
-/// smaller operand has bits, which are few in these benchmarks, and in the model always as many.
+/// Where the model is farther from the hardware than it should be. Both multiply in their loops; that multiplications
+/// of small operands take fewer steps there may be why, which was not checked.
 const NOT_REACHED: [&str; 2] =
     ["32-bit matrix times vector, cycles an element", "histogram, cycles an element"];
 
