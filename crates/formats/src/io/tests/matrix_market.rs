@@ -216,7 +216,7 @@ fn bad_matrix_market() {
         &expect!["<bytes>:3: the value `9223372036854775808` does not fit 64 bits"],
     );
     bad(
-        "%%MatrixMarket matrix coordinate integer general\n3 3 1\n1 2 9223372036854775808\n",
+        "%%MatrixMarket matrix coordinate integer general\n3 3 1\n1 2\n",
         &expect!["<bytes>:3: the value is missing"],
     );
     real("3 3 1\n-1 1 1\n", &expect!["<bytes>:3: the row is `-1`, which is negative"]);
