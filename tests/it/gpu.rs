@@ -290,38 +290,56 @@ fn without_a_driver_one_line_says_so() {
 /// The folder that goes to a machine with a GPU: its programs, on this computer's processor, give what is expected.
 #[test]
 fn the_folder_for_measurements_runs_dry() {
-    use dastac::runtime::measure::{Case, expect, measure};
+    use dastac::runtime::measure::{CASES, Case, cases, measure};
     let folder = tempfile::tempdir().unwrap();
     let symbols =
         |all: &[(&str, i64)]| all.iter().map(|(name, n)| ((*name).to_owned(), *n)).collect();
-    let cases = [
-        ("ttm_ut", symbols(&[("M", 9), ("N", 33), ("P", 40), ("Q", 17)]), None),
-        ("spmv_csr", symbols(&[("M", 50), ("N", 300)]), Some(0.2)),
+    let file = "%%MatrixMarket matrix coordinate real general\n3 5 2\n1 2 1.5\n3 5 2\n";
+    std::fs::write(folder.path().join("small.mtx"), file).unwrap();
+    let list = [
+        // Symbols that the program lacks, and symbols without a value.
+        Case {
+            program: "ttm_ut".into(),
+            symbols: symbols(&[("N", 33), ("X", 2)]),
+            others: vec![9, 40],
+            repeat: Some(2),
+            ..Case::default()
+        },
+        Case {
+            program: "spmv_csr".into(),
+            symbols: symbols(&[("M", 50), ("N", 300)]),
+            density: Some(0.2),
+            ..Case::default()
+        },
+        Case {
+            program: "spmv_csr".into(),
+            symbols: symbols(&[("M", 3), ("N", 5)]),
+            files: [("A".to_owned(), "small.mtx".to_owned())].into(),
+            ..Case::default()
+        },
     ];
-    let mut list = Vec::new();
-    for (name, symbols, density) in cases {
+    for name in ["ttm_ut", "spmv_csr"] {
         let path = crate::root().join("examples").join(name).with_extension("stur");
-        for target in ["cuda", "grid"] {
+        for target in ["cuda", "grid", "cpu"] {
             let bytes = built(&path, target).package().unwrap().to_bytes().unwrap();
             std::fs::write(folder.path().join(format!("{name}.{target}.dastac")), bytes).unwrap();
         }
-        list.push(Case { name: name.to_owned(), symbols, density });
     }
-    let text = serde_json::to_string(&list).unwrap();
-    std::fs::write(folder.path().join("cases.json"), text).unwrap();
-    expect(folder.path(), "grid").unwrap();
-    let found = measure(folder.path(), "grid", 2).unwrap();
-    assert_eq!(found.len(), 2);
-    for one in &found {
-        assert!(one.error.is_none() && one.wrong == 0 && one.compared > 0, "{one:?}");
-        assert_eq!(one.seconds.len(), 2);
+    std::fs::write(folder.path().join(CASES), serde_json::to_string(&list).unwrap()).unwrap();
+    assert_eq!(cases(folder.path()).unwrap(), list);
+    for case in &list {
+        let found = measure(folder.path(), case, "grid");
+        assert!(found.error.is_none() && found.wrong == 0 && found.compared > 0, "{found:?}");
+        assert_eq!(found.seconds.len(), case.repeat.unwrap_or(1));
     }
-    // A wrong number is found.
-    let file = folder.path().join("spmv_csr.expected");
-    let mut bytes = std::fs::read(&file).unwrap();
-    bytes[..8].copy_from_slice(&1e9_f64.to_le_bytes());
-    std::fs::write(&file, bytes).unwrap();
-    assert_eq!(measure(folder.path(), "grid", 1).unwrap()[1].wrong, 1);
+    // What is expected of other programs is wrong, and a file that is no matrix is told.
+    let path = crate::root().join("examples/spmv_csr.stur");
+    let twice = std::fs::read_to_string(path).unwrap().replace(":= ", ":= 2 * ");
+    let twice = compile(&twice, options("grid")).unwrap().package().unwrap().to_bytes().unwrap();
+    std::fs::write(folder.path().join("spmv_csr.grid.dastac"), twice).unwrap();
+    assert!(measure(folder.path(), &list[1], "grid").wrong > 40);
+    std::fs::write(folder.path().join("small.mtx"), "nothing").unwrap();
+    assert!(measure(folder.path(), &list[2], "grid").error.is_some());
 }
 
 /// Products that are large enough for tiles agree with the same loops without a grid.

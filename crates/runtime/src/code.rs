@@ -11,7 +11,7 @@ use dastac_target::{Artifact, CodeKind, Library as Needed};
 use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
 
 use crate::argument::Argument;
-use crate::cuda::Kernels;
+use crate::cuda::{DeviceTimes, Kernels};
 use crate::error::{Error, Result};
 use crate::load_error::LoadError;
 use crate::loader::Image;
@@ -216,6 +216,14 @@ impl Code {
                 true
             }
             _ => false,
+        }
+    }
+
+    /// How long kernels and copies of a device took since this was last asked for; nothing for other code.
+    pub fn take_times(&self) -> Option<DeviceTimes> {
+        match &self.holder {
+            Holder::Device(kernels) => Some(kernels.take_times()),
+            _ => None,
         }
     }
 

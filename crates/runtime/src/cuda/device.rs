@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::ffi::{CString, c_int, c_void};
 use std::ptr::null_mut;
 use std::sync::{Mutex, OnceLock, PoisonError};
+use std::time::Duration;
 
 use dastac_target::launch::{Grid, Kernel};
 
@@ -35,10 +36,12 @@ pub(super) struct Loaded {
     functions: Vec<*mut c_void>,
     /// Memory that is not in use, by its number of bytes.
     pool: Mutex<BTreeMap<usize, Vec<u64>>>,
+    /// Marks in time that are not in use.
+    marks: Mutex<Vec<*mut c_void>>,
 }
 
-// SAFETY: contexts, modules and functions of the driver may be used by any thread; each call makes the context the
-// thread's own first.
+// SAFETY: contexts, modules, functions and events of the driver may be used by any thread; each call makes the context
+// the thread's own first.
 unsafe impl Send for Loaded {}
 // SAFETY: as above; the pool has a lock.
 unsafe impl Sync for Loaded {}
@@ -68,8 +71,14 @@ impl Loaded {
             driver.check(status, "set memory apart for kernels")?;
         }
         let module = module(driver, &code.text)?;
-        let mut loaded =
-            Loaded { driver, context, module, functions: Vec::new(), pool: Mutex::default() };
+        let mut loaded = Loaded {
+            driver,
+            context,
+            module,
+            functions: Vec::new(),
+            pool: Mutex::default(),
+            marks: Mutex::default(),
+        };
         for kernel in &grid.kernels {
             loaded.functions.push(loaded.find(kernel)?);
         }
@@ -107,6 +116,11 @@ impl Drop for Loaded {
     fn drop(&mut self) {
         if self.enter().is_ok() {
             self.empty_pool();
+            let marks = self.marks.get_mut().unwrap_or_else(PoisonError::into_inner);
+            for mark in marks.drain(..) {
+                // SAFETY: it was created, and nothing uses it.
+                unsafe { (self.driver.destroy_event)(mark) };
+            }
             // SAFETY: the module was loaded, and no kernel of it runs: each call waits for its end.
             unsafe { (self.driver.unload_module)(self.module) };
         }
@@ -191,9 +205,30 @@ impl Device for Loaded {
         self.driver.check(status, "start a kernel")
     }
 
-    fn wait(&self) -> Result<(), CudaError> {
-        // SAFETY: no preconditions.
-        self.driver.check(unsafe { (self.driver.synchronize)() }, "execute the kernels")
+    fn mark(&self) -> Result<u64, CudaError> {
+        let kept = self.marks.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let mut mark = kept.unwrap_or(null_mut());
+        // SAFETY: the event is written on success; an event may be recorded again.
+        unsafe {
+            if mark.is_null() {
+                self.driver.check((self.driver.create_event)(&mut mark, 0), "measure time")?;
+            }
+            self.driver.check((self.driver.record_event)(mark, null_mut()), "measure time")?;
+        }
+        Ok(mark.expose_provenance() as u64)
+    }
+
+    fn between(&self, marks: [u64; 2]) -> Result<Duration, CudaError> {
+        let [first, last] = marks.map(|mark| std::ptr::with_exposed_provenance_mut(mark as usize));
+        let mut milliseconds = 0.0;
+        // SAFETY: both were recorded; the number is written on success. A kernel that failed is said here.
+        unsafe {
+            self.driver.check((self.driver.await_event)(last), "execute the kernels")?;
+            let status = (self.driver.between_events)(&mut milliseconds, first, last);
+            self.driver.check(status, "measure time")?;
+        }
+        self.marks.lock().unwrap_or_else(PoisonError::into_inner).extend([first, last]);
+        Ok(Duration::from_secs_f64(f64::from(milliseconds.max(0.0)) / 1e3))
     }
 }
 

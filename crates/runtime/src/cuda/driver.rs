@@ -70,7 +70,11 @@ functions! {
         *mut c_void, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, *mut c_void, *mut *mut c_void,
         *mut *mut c_void
     );
-    synchronize = "cuCtxSynchronize" ();
+    create_event = "cuEventCreate" (*mut *mut c_void, c_uint);
+    record_event = "cuEventRecord" (*mut c_void, *mut c_void);
+    await_event = "cuEventSynchronize" (*mut c_void);
+    between_events = "cuEventElapsedTime" (*mut f32, *mut c_void, *mut c_void);
+    destroy_event = "cuEventDestroy_v2" (*mut c_void);
     error_name = "cuGetErrorName" (Status, *mut *const c_char);
     error_text = "cuGetErrorString" (Status, *mut *const c_char);
 }

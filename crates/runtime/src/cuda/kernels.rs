@@ -1,17 +1,21 @@
 //! Code for a device, loaded.
 
+use std::sync::{Mutex, PoisonError};
+
 use dastac_loops::abi::Signature;
 use dastac_target::launch::Grid;
 
 use super::device::Loaded;
 use super::error::CudaError;
 use super::steps;
+use super::times::DeviceTimes;
 use crate::argument::Argument;
 
 /// Kernels on a device, and what the host does for them.
 pub(crate) struct Kernels {
     grid: Grid,
     loaded: Loaded,
+    times: Mutex<DeviceTimes>,
 }
 
 impl Kernels {
@@ -23,7 +27,7 @@ impl Kernels {
         let grid = serde_json::from_slice(bytes);
         let grid: Grid = grid.map_err(|error| CudaError::Damaged(error.to_string()))?;
         let loaded = Loaded::new(&grid)?;
-        Ok(Kernels { grid, loaded })
+        Ok(Kernels { grid, loaded, times: Mutex::default() })
     }
 
     /// Calls a function with arguments that fit it.
@@ -37,6 +41,13 @@ impl Kernels {
         arguments: &mut [Argument<'_>],
     ) -> Result<(), CudaError> {
         self.loaded.enter()?;
-        steps::call(&self.loaded, &self.grid, function, symbols, arguments)
+        let times = steps::call(&self.loaded, &self.grid, function, symbols, arguments)?;
+        self.times.lock().unwrap_or_else(PoisonError::into_inner).add(times);
+        Ok(())
+    }
+
+    /// How long calls took since this was last asked for.
+    pub fn take_times(&self) -> DeviceTimes {
+        std::mem::take(&mut *self.times.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! - `driver`: NVIDIA's driver, which is loaded when kernels are, not linked.
 //! - `device`: a device, its memory and its kernels. `steps`: what the host does for a function.
+//! - [`DeviceTimes`]: how long kernels and copies took.
 //! - [`CudaError`]: what can go wrong, in one line each.
 
 mod device;
@@ -9,6 +10,7 @@ mod driver;
 mod error;
 mod kernels;
 mod steps;
+mod times;
 #[cfg(test)]
 mod tests;
 
@@ -16,3 +18,4 @@ pub use device::choose;
 pub use driver::VARIABLE;
 pub use error::CudaError;
 pub(crate) use kernels::Kernels;
+pub use times::DeviceTimes;

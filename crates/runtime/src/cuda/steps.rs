@@ -4,6 +4,7 @@
 //! is copied back at the end.
 
 use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
 
 use dastac_elements::Element;
 use dastac_loops::abi::Signature;
@@ -12,6 +13,7 @@ use dastac_loops::{BufferId, EvalError, Index, Mode, VarId};
 use dastac_target::launch::{Allocate, Grid, HostFunction, Launch, Repeat, Step};
 
 use super::error::CudaError;
+use super::times::DeviceTimes;
 use crate::argument::Argument;
 
 /// Most blocks of a grid.
@@ -31,19 +33,23 @@ pub(super) trait Device {
     fn clear(&self, address: u64, bytes: usize) -> Result<(), CudaError>;
     /// Starts a kernel with blocks and lanes.
     fn launch(&self, kernel: usize, shape: [u32; 2], given: &[u64]) -> Result<(), CudaError>;
-    /// Waits for all kernels.
-    fn wait(&self) -> Result<(), CudaError>;
+    /// A mark in time, after the kernels that were started.
+    fn mark(&self) -> Result<u64, CudaError>;
+    /// Waits for the kernels before the second mark, and gives the time between both.
+    fn between(&self, marks: [u64; 2]) -> Result<Duration, CudaError>;
 }
 
-/// Calls a function: copies its arguments, does its steps, copies its results.
+/// Calls a function: copies its arguments, does its steps, copies its results. Gives how long these took.
 pub(super) fn call(
     device: &dyn Device,
     grid: &Grid,
     signature: &Signature,
     symbols: &[i64],
     arguments: &mut [Argument<'_>],
-) -> Result<(), CudaError> {
+) -> Result<DeviceTimes, CudaError> {
     let name = &signature.name;
+    let mut times = DeviceTimes { calls: 1, ..DeviceTimes::default() };
+    let start = Instant::now();
     let function = grid.functions.iter().find(|function| function.name == *name);
     let missing = || CudaError::Damaged(format!("nothing is said about `{name}`"));
     let function = function.ok_or_else(missing)?;
@@ -54,8 +60,10 @@ pub(super) fn call(
         let address = memory.take("an argument", bytes.len())?;
         // What is only written may be left as it was, too.
         device.write(address, bytes)?;
+        times.bytes_to_device += bytes.len() as u64;
         addresses.insert(*id, address);
     }
+    times.to_device = start.elapsed();
     let mut hosts = BTreeMap::new();
     for ((id, mode), argument) in signature.args.iter().zip(arguments.iter()) {
         if *mode == Mode::In {
@@ -70,17 +78,23 @@ pub(super) fn call(
         vars: vec![None; function.variables],
         addresses: addresses.clone(),
         hosts,
+        launches: 0,
     };
+    let begin = device.mark()?;
     run.steps(&function.steps)?;
-    device.wait()?;
+    times.launches = run.launches;
+    times.kernels = device.between([begin, device.mark()?])?;
+    let start = Instant::now();
     for ((id, mode), argument) in signature.args.iter().zip(arguments.iter_mut()) {
         if *mode != Mode::In
             && let (Some(bytes), Some(address)) = (argument.bytes_mut(), addresses.get(id))
         {
+            times.bytes_to_host += bytes.len() as u64;
             device.read(*address, bytes)?;
         }
     }
-    Ok(())
+    times.to_host = start.elapsed();
+    Ok(times)
 }
 
 /// Memory of a device that is given back at the end, whatever the end is.
@@ -120,6 +134,8 @@ struct Run<'a, 'd> {
     addresses: BTreeMap<BufferId, u64>,
     /// Elements of arguments that are only read.
     hosts: BTreeMap<BufferId, (Element, &'a [u8])>,
+    /// Kernels that were started.
+    launches: usize,
 }
 
 impl Run<'_, '_> {
@@ -184,6 +200,7 @@ impl Run<'_, '_> {
             return Err(CudaError::Damaged(format!("`{}` takes other arguments", kernel.name)));
         }
         let blocks = u32::try_from(blocks).unwrap_or(u32::MAX);
+        self.launches += 1;
         self.memory.device.launch(launch.kernel, [blocks, kernel.lanes], &given)
     }
 

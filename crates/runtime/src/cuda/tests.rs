@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use dastac_elements::Element;
 use dastac_loops::abi::Signature;
@@ -64,8 +65,12 @@ impl Device for Remembers {
         Ok(())
     }
 
-    fn wait(&self) -> Result<(), CudaError> {
-        Ok(())
+    fn mark(&self) -> Result<u64, CudaError> {
+        Ok(self.launches.borrow().len() as u64)
+    }
+
+    fn between(&self, marks: [u64; 2]) -> Result<Duration, CudaError> {
+        Ok(Duration::from_secs(marks[1] - marks[0]))
     }
 }
 
@@ -118,7 +123,10 @@ fn the_host_starts_kernels() {
     let device = Remembers { most: 1000, ..Remembers::default() };
     let (counts, mut bytes) = ([5_i32, 2], [1_u8, 2, 3]);
     let mut arguments = [Argument::read(&counts), Argument::write(&mut bytes)];
-    steps::call(&device, &grid(), &signature(), &[4], &mut arguments).unwrap();
+    let times = steps::call(&device, &grid(), &signature(), &[4], &mut arguments).unwrap();
+    // A second for each kernel, in this device's time.
+    assert_eq!((times.launches, times.kernels), (4, Duration::from_secs(4)));
+    assert_eq!((times.bytes_to_device, times.bytes_to_host), (11, 3));
     // 1 for the first iteration, 2 for the second one.
     assert_eq!(bytes, [4, 5, 6]);
     let launches = device.launches.borrow();
