@@ -26,6 +26,7 @@ mod expression;
 mod functions;
 mod loops;
 mod memory;
+mod multiply;
 mod names;
 mod numbers;
 mod registers;
@@ -102,10 +103,12 @@ pub(crate) fn emit(
     })
 }
 
-/// Writes the private functions of a module, each a kernel. They take integers, symbols and addresses.
-pub(crate) fn emit_kernels(module: &Module, prefix: &str) -> Result<Emitted> {
+/// Writes the private functions of a module, each a kernel for a generation of devices (ten times its number). They take
+/// integers, symbols and addresses.
+pub(crate) fn emit_kernels(module: &Module, prefix: &str, generation: u32) -> Result<Emitted> {
     let width = IndexWidth::Bits64;
     let mut unit = Unit::new(prefix, &VectorFunctions::default(), width);
+    unit.generation = generation;
     let mut exported = Vec::new();
     for function in &module.functions {
         let Some(private) = &function.private else { continue };

@@ -98,6 +98,9 @@ pub enum Violation {
     /// A variable is bound inside itself.
     #[error("variable `{0}` is bound again inside its own range")]
     Rebound(String),
+    /// A product of matrices by lanes whose sizes or types of elements do not fit.
+    #[error("a product of matrices has sizes or elements that do not fit")]
+    Multiply,
     /// An unrolled loop whose number of iterations is not known or too large.
     #[error("the number of iterations of an unrolled loop is not a small constant")]
     Unrolled,

@@ -35,6 +35,7 @@ impl Writer<'_, '_> {
             RegisterStmt::Carry(inner) => self.carry(inner),
             RegisterStmt::Choose(inner) => self.choose(inner),
             RegisterStmt::Write(write) => self.write(write),
+            RegisterStmt::Multiply(inner) => self.multiply(inner),
             RegisterStmt::Prefetch(buffer, index) => self.prefetch(*buffer, index),
             RegisterStmt::Fence => {
                 line!(self, "llvm.fence seq_cst");

@@ -26,6 +26,8 @@ pub(super) struct Unit {
     pub(super) width: IndexWidth,
     /// Lanes of a block, where the code is for a grid of them.
     pub(super) lanes: Option<i64>,
+    /// The generation of the device, ten times its number.
+    pub(super) generation: u32,
     /// What stands in front of the names of functions.
     pub(super) prefix: String,
     /// Their text so far.
@@ -50,6 +52,7 @@ impl Unit {
             vectors: vectors.clone(),
             width,
             lanes: None,
+            generation: 0,
             prefix: prefix.to_owned(),
             functions: String::new(),
             parallel: false,

@@ -20,8 +20,8 @@ pub(super) fn not_written(error: serde_json::Error) -> TargetError {
 }
 
 /// The kernels in MLIR.
-pub(super) fn mlir(module: &Module, options: &CodeOptions) -> Result<String> {
-    Ok(emit::emit_kernels(module, &options.prefix)?.text)
+pub(super) fn mlir(module: &Module, options: &CodeOptions, generation: u32) -> Result<String> {
+    Ok(emit::emit_kernels(module, &options.prefix, generation)?.text)
 }
 
 /// How long each step took.
@@ -29,7 +29,7 @@ pub(super) type Timings = Vec<(&'static str, Duration)>;
 
 /// The kernels in PTX for a generation.
 pub(super) fn ptx(module: &Module, options: &CodeOptions, generation: u32) -> Result<String> {
-    let emitted = emit::emit_kernels(module, &options.prefix)?;
+    let emitted = emit::emit_kernels(module, &options.prefix, generation)?;
     let grid = plan::grid(module, &options.prefix)?;
     translated(&emitted, &grid, options, generation, &mut Clock::start())
 }
@@ -42,9 +42,9 @@ pub(super) fn grid(
 ) -> Result<(Vec<u8>, Timings)> {
     let mut clock = Clock::start();
     let mut grid = plan::grid(module, &options.prefix)?;
-    let emitted = emit::emit_kernels(module, &options.prefix)?;
-    clock.lap("emit");
     for generation in generations {
+        let emitted = emit::emit_kernels(module, &options.prefix, *generation)?;
+        clock.lap("emit");
         let text = translated(&emitted, &grid, options, *generation, &mut clock)?;
         grid.codes.push(DeviceCode { generation: *generation, text });
     }

@@ -122,12 +122,10 @@ impl Target for CudaTarget {
 
     fn text(&self, module: &Module, options: &CodeOptions, stage: &str) -> Result<String> {
         self.legalize(module, options)?;
+        let newest = self.generations.last().copied().unwrap_or(GENERATIONS[0]);
         match stage {
-            "kernels" => generate::mlir(module, options),
-            "ptx" => {
-                let newest = self.generations.last().copied().unwrap_or(GENERATIONS[0]);
-                generate::ptx(module, options, newest)
-            }
+            "kernels" => generate::mlir(module, options, newest),
+            "ptx" => generate::ptx(module, options, newest),
             "launches" => {
                 let grid = plan::grid(module, &options.prefix)?;
                 serde_json::to_string_pretty(&grid).map_err(generate::not_written)

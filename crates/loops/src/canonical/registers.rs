@@ -32,6 +32,9 @@ impl Renumber<'_> {
                 value: self.register(write.value),
                 ..*write
             }),
+            RegisterStmt::Multiply(inner) => {
+                RegisterStmt::Multiply(Box::new(inner.map(&mut |index| self.index(index))))
+            }
             RegisterStmt::Prefetch(buffer, index) => {
                 RegisterStmt::Prefetch(*buffer, self.index(index))
             }

@@ -35,6 +35,7 @@ impl Machine<'_> {
             RegisterStmt::Carry(inner) => self.carry(inner),
             RegisterStmt::Choose(inner) => self.choose(inner),
             RegisterStmt::Write(write) => self.write(write),
+            RegisterStmt::Multiply(inner) => self.multiply(inner),
             RegisterStmt::Prefetch(..) | RegisterStmt::Fence => Ok(()),
         }
     }
@@ -84,6 +85,40 @@ impl Machine<'_> {
             }
         }
         Ok(())
+    }
+
+    /// What one lane does for a product of matrices.
+    fn multiply(&mut self, inner: &Multiply) -> Result<(), InterpError> {
+        for number in 0..2 * inner.left.count * inner.right.count {
+            let place =
+                [number / 2 / inner.right.count, number / 2 % inner.right.count, number % 2];
+            let [held, left, right] = inner.element(place.map(Index::Const));
+            let (held, left, right) = (self.index(&held)?, self.index(&left)?, self.index(&right)?);
+            let mut total = self.float_at(inner.held, held)?;
+            for term in 0..inner.terms {
+                let left = self.float_at(inner.left.buffer, left + term * inner.left.term)?;
+                let right = self.float_at(inner.right.buffer, right + term * inner.right.term)?;
+                total += left * right;
+            }
+            let (slot, loops) = self.slot(inner.held)?;
+            let element = slot.buffer.element;
+            let at = slot.position(held)?;
+            slot.touch(at, loops, true)?;
+            let Data::Float(data) = &mut *slot.data else { return Err(WRONG) };
+            data[at] = element.round(total);
+        }
+        Ok(())
+    }
+
+    /// An element of floats.
+    fn float_at(&mut self, buffer: BufferId, place: i64) -> Result<f64, InterpError> {
+        let (slot, loops) = self.slot(buffer)?;
+        let at = slot.position(place)?;
+        slot.touch(at, loops, false)?;
+        match &*slot.data {
+            Data::Float(data) => Ok(data[at]),
+            Data::Int(_) => Err(WRONG),
+        }
     }
 
     fn operation(&mut self, operation: &Operation, ty: RegisterType) -> Result<Cells, InterpError> {

@@ -10,7 +10,7 @@
 //!   convert to the type that is computed in, writes to that of the buffer.
 //! - Masked-off lanes access no memory.
 
-use super::{BufferId, Compare, Condition, Element, Index, MathFunction, Stmt, VarId};
+use super::{BufferId, Compare, Condition, Element, Index, MathFunction, Stmt, Value, VarId};
 
 /// A register of one [`super::Function`]; indexes [`super::Function::registers`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -49,6 +49,8 @@ pub enum RegisterStmt {
     Choose(Choose),
     /// A write of all lanes of a register.
     Write(Write),
+    /// A product of small matrices that the lanes of a block compute together.
+    Multiply(Box<Multiply>),
     /// `prefetch buffer[index]`: the element will be read soon; it need not exist.
     Prefetch(BufferId, Index),
     /// `fence`: other threads see what was written past the caches.
@@ -143,6 +145,98 @@ pub struct Write {
     pub value: RegId,
     /// Past all caches, to a place aligned to so many bytes.
     pub streamed: Option<usize>,
+}
+
+/// `multiply held[lane of lanes] += left[at] rows by own, term * right[at] columns by own, term in terms`: a part of a
+/// product of matrices, of which each lane of a block holds elements. What a lane does, it does alone; but where 32
+/// neighbouring lanes (a warp) do it with the same numbers, a device may have one instruction for all of them.
+///
+/// A warp computes `rows` times `columns` fragments of 8 x 8. With `g = lane % 32 / 4` and `q = lane % 4`, a lane holds
+/// row `g` and columns `2 * q + e` (`e < 2`) of each fragment: for all `r < rows` and `c < columns`,
+/// ```text
+/// held[lanes * (2 * (columns * r + c) + e) + lane] += sum(l = 0 to terms)
+///     left[left.at + left.own * (8 * r + g) + left.term * l]
+///         * right[right.at + right.own * (8 * c + 2 * q + e) + right.term * l]
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct Multiply {
+    /// What is added to: element `lanes * n + lane` is number `n` of a lane.
+    pub held: BufferId,
+    /// The number of the lane that executes this.
+    pub lane: Index,
+    /// Lanes of a block.
+    pub lanes: i64,
+    /// The factor for rows.
+    pub left: Factor,
+    /// The factor for columns.
+    pub right: Factor,
+    /// How many products are added to each element; a multiple of 4.
+    pub terms: i64,
+}
+
+/// A factor of [`Multiply`].
+#[derive(Clone, Debug, PartialEq)]
+pub struct Factor {
+    /// Where its elements are.
+    pub buffer: BufferId,
+    /// The place of its first element: the same for all lanes of a warp.
+    pub at: Index,
+    /// Fragments of 8 rows or columns.
+    pub count: i64,
+    /// From one row or column to the next.
+    pub own: i64,
+    /// From one term to the next.
+    pub term: i64,
+}
+
+/// Rows and columns of a fragment.
+pub const FRAGMENT: i64 = 8;
+
+impl Multiply {
+    /// Of an element that a lane holds, in row `r` and column `c` of the fragments and with `e`: its place in `held` and
+    /// those of the first term of both factors.
+    pub fn element(&self, [r, c, e]: [Index; 3]) -> [Index; 3] {
+        let number = (r.clone() * self.right.count + c.clone()) * 2 + e.clone();
+        let row = self.row() + r * FRAGMENT;
+        let column = self.lane.clone().modulo(4) * 2 + (c * FRAGMENT + e);
+        [
+            number * self.lanes + self.lane.clone(),
+            self.left.at.clone() + row * self.left.own,
+            self.right.at.clone() + column * self.right.own,
+        ]
+    }
+
+    /// The row of a fragment that the lane has, and the column that it loads for the others.
+    pub fn row(&self) -> Index {
+        self.lane.clone().modulo(32).floor_div(4)
+    }
+
+    /// The same as loops, over four variables, around a store of a sum.
+    pub fn loops(&self, [r, c, e, term]: [VarId; 4]) -> Stmt {
+        let [at, left, right] = self.element([r, c, e].map(Index::Var));
+        let place = |at: Index, by: i64| at + Index::Var(term) * by;
+        let left = Value::load(self.left.buffer, place(left, self.left.term));
+        let right = Value::load(self.right.buffer, place(right, self.right.term));
+        let value = Value::sum(term, Index::Const(0), Index::Const(self.terms), left * right);
+        let ranges = [(e, 2), (c, self.right.count), (r, self.left.count)];
+        ranges.into_iter().fold(Stmt::add(self.held, at, value), |inner, (var, count)| {
+            Stmt::for_range(var, Index::Const(0), Index::Const(count), vec![inner])
+        })
+    }
+
+    pub(crate) fn map(&self, index: &mut dyn FnMut(&Index) -> Index) -> Multiply {
+        let mut new = self.clone();
+        new.indices_mut().into_iter().for_each(|one| *one = index(one));
+        new
+    }
+
+    fn indices(&self) -> [&Index; 3] {
+        [&self.lane, &self.left.at, &self.right.at]
+    }
+
+    fn indices_mut(&mut self) -> [&mut Index; 3] {
+        [&mut self.lane, &mut self.left.at, &mut self.right.at]
+    }
 }
 
 /// What a register is defined as.
@@ -455,6 +549,9 @@ impl RegisterStmt {
             }
             RegisterStmt::Choose(_) | RegisterStmt::Fence => {}
             RegisterStmt::Write(write) => write.index.visit(f),
+            RegisterStmt::Multiply(inner) => {
+                inner.indices().into_iter().for_each(|index| index.visit(f));
+            }
         }
     }
 
@@ -478,6 +575,7 @@ impl RegisterStmt {
             }
             RegisterStmt::Carry(inner) => inner.lower.iter_mut().chain(&mut inner.upper).collect(),
             RegisterStmt::Write(write) => vec![&mut write.index],
+            RegisterStmt::Multiply(inner) => inner.indices_mut().into(),
             RegisterStmt::Choose(_) | RegisterStmt::Fence => Vec::new(),
         }
     }
@@ -489,6 +587,9 @@ impl RegisterStmt {
             RegisterStmt::Define(_, Operation::Gather(gather)) => vec![gather.buffer],
             RegisterStmt::Define(_, Operation::Aligned(aligned)) => vec![aligned.buffer],
             RegisterStmt::Write(write) => vec![write.buffer],
+            RegisterStmt::Multiply(inner) => {
+                vec![inner.held, inner.left.buffer, inner.right.buffer]
+            }
             RegisterStmt::Prefetch(buffer, _) => vec![*buffer],
             _ => Vec::new(),
         }
@@ -528,6 +629,9 @@ impl RegisterStmt {
             }),
             RegisterStmt::Write(write) => {
                 RegisterStmt::Write(Write { index: write.index.rebuild(leaf), ..*write })
+            }
+            RegisterStmt::Multiply(inner) => {
+                RegisterStmt::Multiply(Box::new(inner.map(&mut |index| index.rebuild(leaf))))
             }
             RegisterStmt::Prefetch(buffer, index) => {
                 RegisterStmt::Prefetch(*buffer, index.rebuild(leaf))

@@ -4,8 +4,10 @@
 //! stmt      = reg ":" type "=" operation | ("integer" | "wrapping") name "=" index
 //!           | "prefetch" name "[" index "]" | "fence"
 //!           | "write" name "[" index "]" "=" reg ("streamed" integer)?
+//!           | "multiply" name "[" index "of" integer "]" "+=" factor "*" factor "in" integer
 //!           | "carry" range ("with" (reg ":" type "=" reg),+)? block ("next" reg,+ "gives" reg,+)?
 //!           | "choose" "if" (condition | reg) block "else" block ("gives" (reg ":" type "=" reg "or" reg),+)?
+//! factor    = name "[" index "]" integer "by" integer "," integer
 //! reg       = "$" integer
 //! type      = ("f64" | "f32" | "i64" | .. | "integer" | "truth") ("[" integer "]")?
 //! operation = "constant" number | "convert" index | "lanes" index "by" integer | ("first" | "first_bits") index
@@ -106,12 +108,37 @@ impl Parser<'_> {
                 };
                 RegisterStmt::Write(Write { buffer, index, value, streamed })
             }
+            "multiply" => RegisterStmt::Multiply(Box::new(self.multiply()?)),
             "fence" => RegisterStmt::Fence,
             _ => {
                 let (buffer, index) = self.element()?;
                 RegisterStmt::Prefetch(buffer, index)
             }
         }))
+    }
+
+    fn multiply(&mut self) -> Parsed<Multiply> {
+        let held = self.buffer()?;
+        self.sign("[")?;
+        let lane = self.index()?;
+        self.word("of")?;
+        let lanes = self.integer()?;
+        self.sign("]")?;
+        self.sign("+=")?;
+        let left = self.factor()?;
+        self.sign("*")?;
+        let right = self.factor()?;
+        self.word("in")?;
+        Ok(Multiply { held, lane, lanes, left, right, terms: self.integer()? })
+    }
+
+    fn factor(&mut self) -> Parsed<Factor> {
+        let (buffer, at) = self.element()?;
+        let count = self.integer()?;
+        self.word("by")?;
+        let own = self.integer()?;
+        self.sign(",")?;
+        Ok(Factor { buffer, at, count, own, term: self.integer()? })
     }
 
     fn carry(&mut self) -> Parsed<Carry> {

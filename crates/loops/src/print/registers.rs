@@ -144,12 +144,27 @@ impl Printer<'_> {
                     self.put(format_args!(" streamed {bytes}"));
                 }
             }
+            RegisterStmt::Multiply(inner) => {
+                let name = self.names.buffer(inner.held);
+                self.put(format_args!("multiply {name}["));
+                self.index(&inner.lane, Level::Or);
+                self.put(format_args!(" of {}] += ", inner.lanes));
+                self.factor(&inner.left);
+                self.out.push_str(" * ");
+                self.factor(&inner.right);
+                self.put(format_args!(" in {}", inner.terms));
+            }
             RegisterStmt::Prefetch(buffer, index) => {
                 self.out.push_str("prefetch ");
                 self.element(*buffer, index);
             }
             RegisterStmt::Fence => self.out.push_str("fence"),
         }
+    }
+
+    fn factor(&mut self, factor: &Factor) {
+        self.element(factor.buffer, &factor.at);
+        self.put(format_args!(" {} by {}, {}", factor.count, factor.own, factor.term));
     }
 
     /// What follows the first line.

@@ -63,11 +63,30 @@ impl<'a> Verifier<'a> {
                     self.report(Violation::RegisterType(write.value));
                 }
             }
+            RegisterStmt::Multiply(inner) => self.multiply(inner),
             RegisterStmt::Prefetch(buffer, index) => {
                 self.buffer(*buffer, false);
                 self.index(index);
             }
             RegisterStmt::Fence => {}
+        }
+    }
+
+    fn multiply(&mut self, inner: &'a Multiply) {
+        let held = self.buffer(inner.held, true);
+        let factors = [&inner.left, &inner.right].map(|factor| {
+            self.index(&factor.at);
+            self.buffer(factor.buffer, false)
+        });
+        self.index(&inner.lane);
+        let sizes = [inner.left.count, inner.right.count, inner.lanes, inner.terms];
+        let fits = inner.terms % 4 == 0 && inner.lanes % 32 == 0 && sizes.iter().all(|n| *n > 0);
+        let same = factors.iter().all(|one| one.is_none() || *one == held);
+        if !fits
+            || !same
+            || held.is_some_and(|element| !matches!(element, Element::F64 | Element::F32))
+        {
+            self.report(Violation::Multiply);
         }
     }
 

@@ -10,9 +10,9 @@ mod driver;
 mod error;
 mod kernels;
 mod steps;
-mod times;
 #[cfg(test)]
 mod tests;
+mod times;
 
 pub use device::choose;
 pub use driver::VARIABLE;

@@ -1,19 +1,28 @@
 //! Before -> after: `parallel(blocks) b = 0 to n { with S of 256 { parallel(lanes) t = 0 to 256 { s } } }`, `S` in
 //! shared memory -> `parallel b = 0 to n { with S of 256 { for t = 0 to 256 { s } } }`, `S` in main memory.
 //!
+//! Products that lanes compute together are loops around stores of sums.
+//!
 //! The end of a loop over lanes is a barrier, so one lane may do all of its work before the next one begins.
 
-use dastac_loops::{Context, Mark, Module, ParallelLevel, Space, Stmt};
+use dastac_loops::{Context, Function, Mark, Module, ParallelLevel, RegisterStmt, Space, Stmt};
 
 pub(super) fn run(module: &mut Module, _: &Context<'_>) {
     for buffer in module.buffers.iter_mut().filter(|buffer| buffer.space == Space::Shared) {
         buffer.space = Space::Main;
     }
-    module.functions.iter_mut().for_each(|function| marks(&mut function.body));
+    for function in &mut module.functions {
+        let mut body = std::mem::take(&mut function.body);
+        marks(&mut body, function);
+        function.body = body;
+    }
 }
 
-fn marks(body: &mut [Stmt]) {
+fn marks(body: &mut [Stmt], function: &mut Function) {
     for stmt in body {
+        if let Stmt::Register(RegisterStmt::Multiply(inner)) = stmt {
+            *stmt = inner.loops(["r", "c", "e", "l"].map(|name| function.fresh_var(name)));
+        }
         if let Stmt::For(inner) = stmt {
             inner.mark = match inner.mark {
                 Mark::Parallel(ParallelLevel::Blocks) => Mark::THREADS,
@@ -21,6 +30,6 @@ fn marks(body: &mut [Stmt]) {
                 mark => mark,
             };
         }
-        stmt.bodies_mut().into_iter().for_each(|body| marks(body));
+        stmt.bodies_mut().into_iter().for_each(|body| marks(body, function));
     }
 }

@@ -2,58 +2,106 @@
 //! lane.
 //!
 //! Before -> after: `parallel i = 0 to N { parallel j = 0 to M { A[M * i + j] = sum(l = 0 to K) B[K * i + l] *
-//! C[M * l + j] } }` -> for each tile of 64 rows and columns
+//! C[M * l + j] } }` -> for each tile
 //! ```text
-//! parallel(blocks) b = .. { with left of 1040 { with right of 1040 { with held of 4096 {
-//!   parallel(lanes) t = 0 to 256 { unroll r = 0 to 16 { held[256 * r + t] = 0.0 } }
-//!   for step = 0 to K step 16 {
-//!     parallel(lanes) t = 0 to 256 { (left[65 * l + i] = B[..] and right[65 * l + j] = C[..], 0 outside) }
-//!     parallel(lanes) t = 0 to 256 { unroll r = 0 to 4 { unroll c = 0 to 4 {
-//!       held[256 * (4 * r + c) + t] += sum(l = 0 to 16)
-//!         left[65 * l + 16 * r + t / 16] * right[65 * l + 16 * c + t % 16]
-//!     } } }
+//! parallel(blocks) b = .. { with left, right (shared), held, next (of lanes) {
+//!   parallel(lanes) t = 0 to 256 { (held[..] = 0.0) }
+//!   (terms that fill no panel: one panel after the other, 0 outside)
+//!   parallel(lanes) t = 0 to 256 { (next[..] = B[..], C[..] of the first panels) }
+//!   for step = 0 to K / 16 * 16 step 16 {
+//!     parallel(lanes) t = 0 to 256 { (left[..] = next[..] and right[..] = next[..]) }
+//!     parallel(lanes) t = 0 to 256 { (next[..] = B[..], C[..] of the panels that follow)
+//!       (held[..] += sum(l = 0 to 16) left[..] * right[..])
+//!     }
 //!   }
 //!   parallel(lanes) t = 0 to 256 { (A[..] = held[..] at the points that there are) }
-//! } } } }
+//! } }
 //! ```
-//! Outer loops are blocks of their own, so that structured tensors have a product for each of their slices. The factors
-//! are read where they stand, packed or not. Sums whose ranges depend on the row or column stay as they are: a term
-//! that is not there cannot be a product with 0, since the other factor may be infinite.
+//! so that what is loaded from the device's memory arrives while lanes multiply. In 64 bits a warp multiplies together
+//! ([`dastac_loops::Multiply`]); in 32 bits each lane alone, with neighbouring rows and columns of its own, which it
+//! loads at once.
 //!
-//! `held` is memory of lanes that lasts beyond barriers: element `256 * r + t` is lane `t`'s.
+//! Outer loops are blocks of their own, so that structured tensors have a product for each of their slices. The factors
+//! are read where they stand, packed or not. Where the range of a sum depends on the row or the column (a triangle), the
+//! terms that all rows and columns of the tile have are multiplied so; of the others only those that there are: a term
+//! that is not there cannot be a product with 0, since the other factor may be infinite. Several sums that are added
+//! (the parts of a mirrored tensor) are multiplied one after the other, for the same tile.
+//!
+//! `held` and `next` are memory of lanes that lasts beyond barriers: element `256 * r + t` is lane `t`'s. Rows and
+//! columns that a tile has too many are copies of the last ones, whose products nobody stores.
 
 use dastac_loops::{
-    BufferId, Condition, Element, For, If, Index, Mark, Space, Stmt, Store, StoreMode, Sum, Value,
-    VarId, Workspace,
+    BufferId, Condition, Element, Factor, For, If, Index, Mark, Multiply, RegisterStmt, Space,
+    Stmt, Store, Sum, Value, VarId, Workspace,
 };
 
 use super::mapper::{LANES, Mapper};
 use super::space::{Axis, Points, bind};
 
-/// Rows and columns of a tile.
-const TILE: i64 = 64;
 /// Terms of a panel.
 const DEPTH: i64 = 16;
-/// Elements from one term of a panel to the next: one more than a tile has, so that lanes that write several terms
-/// write to different banks.
-const PITCH: i64 = TILE + 1;
-/// Lanes side by side in a tile; each has every 16th row and column.
-const SIDE: i64 = 16;
-/// Rows, and columns, of a lane.
-const OWN: i64 = TILE / SIDE;
 
 /// Rows and columns at least where a tile is worth it.
 const WORTH: i64 = 32;
 
-/// A product of a factor for rows and one for columns at each point.
-pub(super) struct Product<'a> {
-    store: &'a Store,
-    sum: &'a Sum,
-    left: Value,
-    right: Value,
+/// How lanes share a tile.
+#[derive(Clone, Copy)]
+struct Shape {
+    /// Rows and columns of a tile.
+    tile: [i64; 2],
+    /// Rows, and columns, of a lane: two loops, how often and by how much.
+    own: [[(i64, i64); 2]; 2],
+    /// Whether the lanes of a warp multiply together.
+    together: bool,
 }
 
-/// The store of a sum of such products, if the points are such.
+impl Shape {
+    /// Each warp has 32 rows and columns: 4 warps one below the other, 2 side by side.
+    const TOGETHER: Shape =
+        Shape { tile: [128, 64], own: [[(4, 8), (1, 1)], [(4, 8), (2, 1)]], together: true };
+    /// Each lane has 4 neighbouring rows and columns in both halves of a tile.
+    const ALONE: Shape =
+        Shape { tile: [128, 128], own: [[(2, 64), (4, 1)], [(2, 64), (4, 1)]], together: false };
+
+    fn of(element: Element) -> Shape {
+        if element == Element::F64 { Shape::TOGETHER } else { Shape::ALONE }
+    }
+
+    /// Elements that a lane holds.
+    fn held(&self) -> i64 {
+        self.own.iter().flatten().map(|(count, _)| count).product()
+    }
+
+    /// The first row and column of a warp.
+    fn warp(&self, lane: &Index) -> [Index; 2] {
+        let warp = lane.clone().floor_div(32);
+        [warp.clone().floor_div(2) * 32, warp.modulo(2) * 32]
+    }
+
+    /// The first row and column of a lane.
+    fn first(&self, lane: &Index) -> [Index; 2] {
+        if self.together {
+            let [row, column] = self.warp(lane);
+            let within = lane.clone().modulo(32).floor_div(4);
+            return [row + within, column + lane.clone().modulo(4) * 2];
+        }
+        [lane.clone().floor_div(16) * 4, lane.clone().modulo(16) * 4]
+    }
+}
+
+/// A sum of products of a factor for rows and one for columns.
+struct Terms<'a> {
+    sum: &'a Sum,
+    factors: [Value; 2],
+}
+
+/// Such sums, added, at each point.
+pub(super) struct Product<'a> {
+    store: &'a Store,
+    terms: Vec<Terms<'a>>,
+}
+
+/// The store of sums of such products, if the points are such.
 pub(super) fn of<'a>(points: &Points, body: &'a [Stmt]) -> Option<Product<'a>> {
     let ([Stmt::Store(store)], [.., row, column]) = (body, &points.axes[..]) else { return None };
     let mut sums = Vec::new();
@@ -62,12 +110,37 @@ pub(super) fn of<'a>(points: &Points, body: &'a [Stmt]) -> Option<Product<'a>> {
             sums.push(&**sum);
         }
     });
-    let [sum] = sums[..] else { return None };
-    let plain = sum.step == 1 && sum.condition.is_none() && row.step == 1 && column.step == 1;
-    let sums = sum.kind == dastac_loops::Reduction::Sum;
-    let varies = |index: &Index| index.mentions(row.var) || index.mentions(column.var);
-    let same = !sum.lower.iter().chain(&sum.upper).any(|one| varies(one) || one.has_loads());
-    if !plain || !sums || !same || !points.guards.is_empty() {
+    let fits = row.step == 1 && column.step == 1 && points.guards.is_empty();
+    if !fits || sums.is_empty() || sums.len() > 1 && !are_added(&store.value, sums.len()) {
+        return None;
+    }
+    let terms = sums.into_iter().map(|sum| terms(sum, row, column)).collect::<Option<_>>()?;
+    Some(Product { store, terms })
+}
+
+/// Whether a value is so many sums and nothing else, added.
+fn are_added(value: &Value, count: usize) -> bool {
+    fn parts(value: &Value) -> Option<usize> {
+        match value {
+            Value::Sum(_) => Some(1),
+            Value::Add(left, right) => Some(parts(left)? + parts(right)?),
+            _ => None,
+        }
+    }
+    parts(value) == Some(count)
+}
+
+fn terms<'a>(sum: &'a Sum, row: &Axis, column: &Axis) -> Option<Terms<'a>> {
+    let plain = sum.step == 1 && sum.condition.is_none();
+    if !plain || sum.kind != dastac_loops::Reduction::Sum {
+        return None;
+    }
+    let known = sum.lower.iter().chain(&sum.upper).all(|bound| {
+        let linear = |var: VarId| !bound.mentions(var) || bound.constant_stride(var).is_some();
+        let both = bound.mentions(row.var) && bound.mentions(column.var);
+        !bound.has_loads() && !both && linear(row.var) && linear(column.var)
+    });
+    if !known {
         return None;
     }
     let (mut left, mut right) = (Vec::new(), Vec::new());
@@ -83,26 +156,73 @@ pub(super) fn of<'a>(points: &Points, body: &'a [Stmt]) -> Option<Product<'a>> {
     }
     let some = |factors: &[Value], var: VarId| factors.iter().any(|one| one.mentions(var));
     let both = some(&left, sum.var) && some(&right, sum.var) && some(&left, row.var);
-    let (left, right) = (Value::product(left), Value::product(right));
-    both.then_some(Product { store, sum, left, right })
+    both.then(|| Terms { sum, factors: [left, right].map(Value::product) })
 }
 
-/// A panel of a factor.
-struct Panel<'a> {
-    buffer: BufferId,
-    value: &'a Value,
-    /// The variable that a row of the panel stands for, where rows begin and where they end.
-    var: VarId,
+/// The rows or the columns of a tile.
+struct Edge<'a> {
+    axis: &'a Axis,
+    /// The first one, and the end of those that there are.
     first: Index,
     end: Index,
+    /// How many a tile has.
+    count: i64,
+}
+
+impl Edge<'_> {
+    /// The last one of the tile.
+    fn last(&self) -> Index {
+        (self.first.clone() + self.count).min(self.end.clone()) - 1
+    }
+
+    /// The smallest or largest value of a bound on the tile's edge.
+    fn extreme(&self, bound: &Index, largest: bool) -> Index {
+        let grows = bound.constant_stride(self.axis.var).unwrap_or(0) > 0;
+        let by = if grows == largest { self.last() } else { self.first.clone() };
+        bound.substitute(self.axis.var, &by)
+    }
+}
+
+/// Where the elements of a panel stand in shared memory.
+struct Panel {
+    buffer: BufferId,
+    /// From one row or column to the next, and from one term to the next.
+    own: i64,
+    term: i64,
+    /// Rows or columns.
+    count: i64,
+    /// Whether neighbouring lanes copy neighbouring terms.
+    along: bool,
+    /// The first of the elements of `next` that are the panel's.
+    next: i64,
+}
+
+impl Panel {
+    /// Elements that a lane copies.
+    fn parts(&self) -> i64 {
+        self.count * DEPTH / LANES
+    }
+
+    /// The term and the row or column of an element that a lane copies.
+    fn copied(&self, part: Index, lane: &Index) -> [Index; 2] {
+        let number = part * LANES + lane.clone();
+        match self.along {
+            true => [number.clone().modulo(DEPTH), number.floor_div(DEPTH)],
+            false => [number.clone().floor_div(self.count), number.modulo(self.count)],
+        }
+    }
+
+    fn place(&self, [term, own]: [Index; 2]) -> Index {
+        term * self.term + own * self.own
+    }
 }
 
 /// Memory of a tile.
 struct Memory {
-    left: BufferId,
-    right: BufferId,
+    shape: Shape,
+    shared: [BufferId; 2],
     held: BufferId,
-    element: Element,
+    next: BufferId,
 }
 
 impl Mapper<'_> {
@@ -111,7 +231,7 @@ impl Mapper<'_> {
         let plain = vec![self.points(points, &[Stmt::Store(product.store.clone())])];
         let element = self.module.buffers[product.store.buffer.0 as usize].element;
         let element = self.module.computed_in(&product.store.value, element);
-        if element.is_integer() {
+        if element.is_integer() || element.is_complex() {
             return plain;
         }
         let [.., row, column] = &points.axes[..] else { return plain };
@@ -123,8 +243,10 @@ impl Mapper<'_> {
     fn tiles(&mut self, points: &Points, product: &Product<'_>, element: Element) -> Stmt {
         let (outer, inner) = points.axes.split_at(points.axes.len() - 2);
         let outer = Points { axes: outer.to_vec(), guards: Vec::new() };
-        let counts =
-            [0, 1].map(|at: usize| (Index::Var(inner[at].extent) + (TILE - 1)).floor_div(TILE));
+        let shape = Shape::of(element);
+        let counts = [0, 1].map(|at: usize| {
+            (Index::Var(inner[at].extent) + (shape.tile[at] - 1)).floor_div(shape.tile[at])
+        });
         let [rows, columns] = counts.clone();
         let blocks = outer.count() * rows * columns;
         self.blocks(blocks, |mapper, block| {
@@ -134,7 +256,7 @@ impl Mapper<'_> {
             let tiles = rows * columns.clone();
             let within = block.clone() - Index::Var(slice) * tiles.clone();
             let column = within.clone() - Index::Var(tile_row) * columns.clone();
-            let body = mapper.tile(inner, product, [tile_row, tile_column], element);
+            let body = mapper.tile(inner, product, [tile_row, tile_column], (shape, element));
             let body = outer.at(Index::Var(slice), body, mapper.function);
             let body = vec![bind(tile_column, column, body)];
             let body = vec![bind(tile_row, within.quotient(columns), body)];
@@ -148,62 +270,63 @@ impl Mapper<'_> {
         axes: &[Axis],
         product: &Product<'_>,
         tile: [VarId; 2],
-        element: Element,
+        (shape, element): (Shape, Element),
     ) -> Vec<Stmt> {
         let [row, column] = axes else { return Vec::new() };
-        let mut buffer = |name: &str, size: i64, space: Space| {
-            let id = self.module.fresh_buffer(name, element, Index::Const(size));
-            self.module.buffers[id.0 as usize].space = space;
-            id
+        let names = ["first", "end"].map(|name| [row, column].map(|axis| (name, axis)));
+        let [firsts, ends] = names.map(|pair| {
+            pair.map(|(name, axis)| self.function.fresh_like(axis.var, &format!(".{name}")))
+        });
+        let edge = |at: usize, axis| Edge {
+            axis,
+            first: Index::Var(firsts[at]),
+            end: Index::Var(ends[at]),
+            count: shape.tile[at],
         };
-        let memory = Memory {
-            left: buffer("left", DEPTH * PITCH, Space::Shared),
-            right: buffer("right", DEPTH * PITCH, Space::Shared),
-            held: buffer("held", OWN * OWN * LANES, Space::Stack),
-            element,
-        };
-        let edges = |axis: &Axis, tile: VarId, others: &[&Axis]| {
-            // Bounds that are known for the whole block; all others are asked for at each point.
-            let known = |bound: &&Index| !others.iter().any(|other| bound.mentions(other.var));
+        let edges = [edge(0, row), edge(1, column)];
+        let sizes = shape.tile.map(|count| DEPTH * (count + 4).max(count / 4 * 5));
+        let mut sizes = vec![
+            (sizes[0], Space::Shared),
+            (sizes[1], Space::Shared),
+            (shape.held() * LANES, Space::Stack),
+        ];
+        let parts: i64 = shape.tile.iter().map(|count| count * DEPTH).sum();
+        sizes.push((parts, Space::Stack));
+        let names = ["left", "right", "held", "next"];
+        let buffers: Vec<BufferId> = names
+            .iter()
+            .zip(&sizes)
+            .map(|(name, (size, space))| {
+                let id = self.module.fresh_buffer(*name, element, Index::Const(*size));
+                self.module.buffers[id.0 as usize].space = *space;
+                id
+            })
+            .collect();
+        let memory =
+            Memory { shape, shared: [buffers[0], buffers[1]], held: buffers[2], next: buffers[3] };
+        let mut body = vec![self.cleared(&memory)];
+        for terms in &product.terms {
+            body.extend(self.multiplied(terms, &edges, &memory));
+        }
+        body.push(self.stored(axes, product, &edges, &memory));
+        let body = buffers.into_iter().zip(sizes).fold(body, |body, (buffer, (size, _))| {
+            let size = Index::Const(size);
+            vec![Stmt::Workspace(Workspace { buffer, size, zero: false, instead: None, body })]
+        });
+        let some = edges.iter().map(|edge| edge.first.clone().less(edge.end.clone()));
+        let body = vec![Stmt::when(Condition::all(some.collect::<Vec<_>>()), body)];
+        // Bounds that are known for the whole block; all others are asked for at each point.
+        (0..2).rev().fold(body, |body, at| {
+            let (axis, other) = (&axes[at], &axes[1 - at]);
+            let known = |bound: &&Index| !bound.mentions(other.var);
             let lower = axis.lower.iter().filter(known).cloned().reduce(Index::max);
             let upper = axis.upper.iter().filter(known).cloned().reduce(Index::min);
             let begin = lower.unwrap_or(axis.low.clone()).max(axis.low.clone());
             let high = axis.low.clone() + Index::Var(axis.extent);
             let end = upper.unwrap_or(high.clone()).min(high);
-            (begin + Index::Var(tile) * TILE, end)
-        };
-        let (first_row, end_row) = edges(row, tile[0], &[column]);
-        let (first_column, end_column) = edges(column, tile[1], &[row]);
-        let panels = [
-            Panel {
-                buffer: memory.left,
-                value: &product.left,
-                var: row.var,
-                first: first_row.clone(),
-                end: end_row.clone(),
-            },
-            Panel {
-                buffer: memory.right,
-                value: &product.right,
-                var: column.var,
-                first: first_column.clone(),
-                end: end_column.clone(),
-            },
-        ];
-        let mut body = vec![self.cleared(&memory)];
-        body.push(self.steps(product, &panels, &memory));
-        body.push(self.stored(axes, product, &panels, &memory));
-        let some = [first_row.less(end_row), first_column.less(end_column)];
-        let sizes = [
-            (memory.held, OWN * OWN * LANES),
-            (memory.right, DEPTH * PITCH),
-            (memory.left, DEPTH * PITCH),
-        ];
-        let body = sizes.into_iter().fold(body, |body, (buffer, size)| {
-            let size = Index::Const(size);
-            vec![Stmt::Workspace(Workspace { buffer, size, zero: false, instead: None, body })]
-        });
-        vec![Stmt::when(Condition::all(some), body)]
+            let first = begin + Index::Var(tile[at]) * shape.tile[at];
+            vec![bind(firsts[at], first, vec![bind(ends[at], end, body)])]
+        })
     }
 
     fn cleared(&mut self, memory: &Memory) -> Stmt {
@@ -211,84 +334,259 @@ impl Mapper<'_> {
             let r = mapper.function.fresh_var("r");
             let at = Index::Var(r) * LANES + lane;
             let zero = Stmt::set(memory.held, at, Value::Const(0.0));
-            vec![unrolled(r, OWN * OWN, vec![zero])]
+            vec![unrolled(r, memory.shape.held(), vec![zero])]
         })
     }
 
-    /// The products of all panels.
-    fn steps(&mut self, product: &Product<'_>, panels: &[Panel<'_>; 2], memory: &Memory) -> Stmt {
-        let sum = product.sum;
+    /// The products of a sum.
+    fn multiplied(
+        &mut self,
+        terms: &Terms<'_>,
+        edges: &[Edge<'_>; 2],
+        memory: &Memory,
+    ) -> Vec<Stmt> {
+        let sum = terms.sum;
+        // The smallest and the largest value of each bound for the rows and columns of the tile.
+        let extreme = |bound: &Index, largest: bool| {
+            edges.iter().fold(bound.clone(), |bound, edge| match bound.mentions(edge.axis.var) {
+                true => edge.extreme(&bound, largest),
+                false => bound,
+            })
+        };
+        let ends = |bounds: &[Index], largest: bool, join: fn(Index, Index) -> Index| {
+            let all = bounds.iter().map(|bound| extreme(bound, largest));
+            all.reduce(join).unwrap_or(Index::Const(0))
+        };
+        let some = [ends(&sum.lower, false, Index::max), ends(&sum.upper, true, Index::min)];
+        let all = [ends(&sum.lower, true, Index::max), ends(&sum.upper, false, Index::min)];
+        let varies = some[0] != all[0];
+        let [begin, end, first, last] = ["begin", "end", "first", "last"]
+            .map(|name| self.function.fresh_like(sum.var, &format!(".{name}")));
+        let [begins, stops, firsts, lasts] = [begin, end, first, last].map(Index::Var);
+        let mut next = 0;
+        let mut at = 0;
+        let panels = terms.factors.each_ref().map(|value| {
+            let mut along = true;
+            value.visit(&mut |value| {
+                if let Value::Load(_, at) = value {
+                    along &= matches!(at.constant_stride(sum.var), Some(-1..=1));
+                }
+            });
+            let count = memory.shape.tile[at];
+            // What the lanes of a warp load together is in different banks.
+            let (own, term) = match along && memory.shape.together {
+                true => (DEPTH + 4, 1),
+                false => (1, count + 4),
+            };
+            let panel = Panel { buffer: memory.shared[at], own, term, count, along, next };
+            (next, at) = (next + panel.parts(), at + 1);
+            panel
+        });
+        let tasks = Task { terms, edges, panels: &panels, memory };
+        // Terms in front of those that all rows and columns have, and behind them.
         let step = self.function.fresh_var("step");
-        let end = sum.upper.iter().cloned().reduce(Index::min).unwrap_or(Index::Const(0));
+        let side = self.function.fresh_var("side");
+        let rest = self.some_terms(&tasks, step, &stops);
+        let rest = |lower: Index, upper: Index| {
+            let (lower, upper) = (vec![lower], vec![upper]);
+            let mark = Mark::Sequential;
+            Stmt::For(For { var: step, lower, upper, step: DEPTH, mark, body: rest })
+        };
+        let behind = lasts.clone();
+        let rest = match varies {
+            false => rest(behind, stops.clone()),
+            true => {
+                let side_of = |front: Index, behind: Index| {
+                    front.clone() + Index::Var(side) * (behind - front)
+                };
+                let lower = side_of(begins.clone(), behind);
+                let upper = side_of(firsts.clone(), stops.clone());
+                Stmt::for_range(side, Index::Const(0), Index::Const(2), vec![rest(lower, upper)])
+            }
+        };
+        let all_terms = self.all_terms(&tasks, &firsts, &lasts);
+        let body = vec![rest, Stmt::when(firsts.clone().less(lasts), all_terms)];
+        let [some_begin, some_end] = some;
+        let [all_begin, all_end] = all;
+        let full = (all_end - firsts.clone()).max(Index::Const(0)).floor_div(DEPTH) * DEPTH;
+        let body = vec![bind(last, firsts + full, body)];
+        let body = vec![bind(first, all_begin.min(stops.max(begins)), body)];
+        vec![bind(begin, some_begin, vec![bind(end, some_end, body)])]
+    }
+
+    /// Panels of terms that all rows and columns have.
+    fn all_terms(&mut self, task: &Task<'_>, first: &Index, last: &Index) -> Vec<Stmt> {
+        let step = self.function.fresh_var("step");
+        let begin = self.lanes("t", LANES, |mapper, lane| mapper.loaded(task, first, &lane));
+        let copied = self.lanes("t", LANES, |mapper, lane| mapper.copied(task, &lane));
+        let multiplied = self.lanes("t", LANES, |mapper, lane| {
+            let follows = mapper.function.fresh_var("follows");
+            let place = (Index::Var(step) + DEPTH).min(last.clone() - DEPTH);
+            let loads = mapper.loaded(task, &Index::Var(follows), &lane);
+            let mut body = vec![bind(follows, place, loads)];
+            body.push(mapper.together_or_alone(task, &lane));
+            body
+        });
+        let (lower, upper) = (vec![first.clone()], vec![last.clone()]);
+        let (mark, body) = (Mark::Sequential, vec![copied, multiplied]);
+        vec![begin, Stmt::For(For { var: step, lower, upper, step: DEPTH, mark, body })]
+    }
+
+    /// What a lane loads of the panels of the terms from `first` on.
+    fn loaded(&mut self, task: &Task<'_>, first: &Index, lane: &Index) -> Vec<Stmt> {
+        let mut body = Vec::new();
+        for ((panel, edge), value) in task.panels.iter().zip(task.edges).zip(&task.terms.factors) {
+            let part = self.function.fresh_var("part");
+            let [term, own] = panel.copied(Index::Var(part), lane);
+            let (load, names) = self.named(task, edge, value);
+            let at = (Index::Var(part) + panel.next) * LANES + lane.clone();
+            let read = vec![Stmt::set(task.memory.next, at, load)];
+            let read = vec![bind(names[0], first.clone() + term, read)];
+            let own = (edge.first.clone() + own).min(edge.end.clone() - 1);
+            body.push(unrolled(part, panel.parts(), vec![bind(names[1], own, read)]));
+        }
+        body
+    }
+
+    /// The value of a factor with names of their own for the term and for the row or column.
+    fn named(&mut self, task: &Task<'_>, edge: &Edge<'_>, value: &Value) -> (Value, [VarId; 2]) {
+        let names = [task.terms.sum.var, edge.axis.var];
+        let own = names.map(|var| self.function.fresh_like(var, ""));
+        let named = value.substitute(names[0], &Index::Var(own[0]));
+        (named.substitute(names[1], &Index::Var(own[1])), own)
+    }
+
+    /// What a lane loaded, to shared memory.
+    fn copied(&mut self, task: &Task<'_>, lane: &Index) -> Vec<Stmt> {
+        let mut body = Vec::new();
+        for panel in task.panels {
+            let part = self.function.fresh_var("part");
+            let at = (Index::Var(part) + panel.next) * LANES + lane.clone();
+            let place = panel.place(panel.copied(Index::Var(part), lane));
+            let copy = Stmt::set(panel.buffer, place, Value::load(task.memory.next, at));
+            body.push(unrolled(part, panel.parts(), vec![copy]));
+        }
+        body
+    }
+
+    /// The products of the panels in shared memory.
+    fn together_or_alone(&mut self, task: &Task<'_>, lane: &Index) -> Stmt {
+        let (shape, held) = (task.memory.shape, task.memory.held);
+        if shape.together {
+            let warp = shape.warp(lane);
+            let factor = |at: usize| Factor {
+                buffer: task.panels[at].buffer,
+                at: warp[at].clone() * task.panels[at].own,
+                count: shape.own[at][0].0,
+                own: task.panels[at].own,
+                term: task.panels[at].term,
+            };
+            return Stmt::Register(RegisterStmt::Multiply(Box::new(Multiply {
+                held,
+                lane: lane.clone(),
+                lanes: LANES,
+                left: factor(0),
+                right: factor(1),
+                terms: DEPTH,
+            })));
+        }
+        let term = self.function.fresh_var("l");
+        self.owned(shape, lane, |_, at, places| {
+            let value = task.product(places, &Index::Var(term));
+            let value = Value::sum(term, Index::Const(0), Index::Const(DEPTH), value);
+            vec![Stmt::add(held, at, value)]
+        })
+    }
+
+    /// Statements for each element of a tile that a lane holds, given its place in memory of lanes and in the tile.
+    fn owned(
+        &mut self,
+        shape: Shape,
+        lane: &Index,
+        body: impl FnOnce(&mut Self, Index, &[Index; 2]) -> Vec<Stmt>,
+    ) -> Stmt {
+        let [r, s, c, d] = ["r", "s", "c", "d"].map(|name| self.function.fresh_var(name));
+        let counts = shape.own.map(|loops| loops.map(|(count, _)| count));
+        let row = Index::Var(r) * counts[0][1] + Index::Var(s);
+        let column = Index::Var(c) * counts[1][1] + Index::Var(d);
+        let number = row * (counts[1][0] * counts[1][1]) + column;
+        let first = shape.first(lane);
+        let place = |at: usize, vars: [VarId; 2]| {
+            let own = shape.own[at].iter().zip(vars);
+            own.fold(first[at].clone(), |place, ((_, by), var)| place + Index::Var(var) * *by)
+        };
+        let places = [place(0, [r, s]), place(1, [c, d])];
+        let body = body(self, number * LANES + lane.clone(), &places);
+        let loops = [(d, counts[1][1]), (c, counts[1][0]), (s, counts[0][1]), (r, counts[0][0])];
+        let mut loops = loops.into_iter();
+        let first = loops.next().map(|(var, count)| unrolled(var, count, body));
+        let all = loops.fold(first, |inner, (var, count)| Some(unrolled(var, count, vec![inner?])));
+        all.unwrap_or(Stmt::when(Condition::all([]), Vec::new()))
+    }
+
+    /// A panel of terms from `step` on, of which only some are there, up to `end`.
+    fn some_terms(&mut self, task: &Task<'_>, step: VarId, end: &Index) -> Vec<Stmt> {
         let copies = self.lanes("t", LANES, |mapper, lane| {
             let mut body = Vec::new();
-            for panel in panels {
-                body.push(mapper.copy(panel, sum.var, (Index::Var(step), &end), &lane));
+            for ((panel, edge), value) in
+                task.panels.iter().zip(task.edges).zip(&task.terms.factors)
+            {
+                let part = mapper.function.fresh_var("part");
+                let [term, own] = panel.copied(Index::Var(part), &lane);
+                let at = panel.place([term.clone(), own.clone()]);
+                let (load, names) = mapper.named(task, edge, value);
+                let read = vec![Stmt::set(panel.buffer, at.clone(), load)];
+                // The terms of this row or column.
+                let bounds = |bounds: &[Index]| -> Vec<Index> {
+                    let own = bounds.iter().filter(|bound| bound.mentions(edge.axis.var));
+                    own.map(|one| one.substitute(edge.axis.var, &Index::Var(names[1]))).collect()
+                };
+                let first = Index::Var(step) + term;
+                let mut upper = vec![first.clone() + 1, end.clone()];
+                upper.extend(bounds(&task.terms.sum.upper));
+                let mut lower = vec![first];
+                lower.extend(bounds(&task.terms.sum.lower));
+                let (var, mark) = (names[0], Mark::Sequential);
+                let read = vec![Stmt::For(For { var, lower, upper, step: 1, mark, body: read })];
+                let own = (edge.first.clone() + own).min(edge.end.clone() - 1);
+                let none = Stmt::set(panel.buffer, at, Value::Const(0.0));
+                let parts = Index::Const(panel.parts());
+                let body_of = vec![none, bind(names[1], own, read)];
+                body.push(Stmt::for_range(part, Index::Const(0), parts, body_of));
             }
             body
         });
         let products = self.lanes("t", LANES, |mapper, lane| {
-            let [r, c, l] = ["r", "c", "l"].map(|name| mapper.function.fresh_var(name));
-            let at = (Index::Var(r) * OWN + Index::Var(c)) * LANES + lane.clone();
-            let term = Index::Var(l) * PITCH;
-            let row = term.clone() + Index::Var(r) * SIDE + lane.clone().floor_div(SIDE);
-            let column = term + Index::Var(c) * SIDE + lane.modulo(SIDE);
-            let value = Value::load(memory.left, row) * Value::load(memory.right, column);
-            let value = Value::sum(l, Index::Const(0), Index::Const(DEPTH), value);
-            let added = Stmt::Store(Store {
-                buffer: memory.held,
-                index: at,
-                value,
-                mode: StoreMode::Add,
-                stream: None,
+            let term = mapper.function.fresh_var("l");
+            let held = task.memory.held;
+            let shape = task.memory.shape;
+            let inner = mapper.owned(shape, &lane, |_, at, places| {
+                let product = Stmt::add(held, at, task.product(places, &Index::Var(term)));
+                let here = Index::Var(step) + Index::Var(term);
+                let mut there = Vec::new();
+                for (edge, place) in task.edges.iter().zip(places) {
+                    let own = edge.first.clone() + place.clone();
+                    let at = |bound: &Index| bound.substitute(edge.axis.var, &own);
+                    let varies = |bound: &&Index| bound.mentions(edge.axis.var);
+                    let sum = task.terms.sum;
+                    there.extend(
+                        sum.lower.iter().filter(varies).map(|one| at(one).at_most(here.clone())),
+                    );
+                    there.extend(
+                        sum.upper.iter().filter(varies).map(|one| here.clone().less(at(one))),
+                    );
+                }
+                let there = Condition::all(there);
+                match there.as_bool() {
+                    Some(true) => vec![product],
+                    _ => vec![Stmt::when(there, vec![product])],
+                }
             });
-            vec![unrolled(r, OWN, vec![unrolled(c, OWN, vec![added])])]
+            let upper = vec![Index::Const(DEPTH), end.clone() - Index::Var(step)];
+            let (lower, mark) = (vec![Index::Const(0)], Mark::Sequential);
+            vec![Stmt::For(For { var: term, lower, upper, step: 1, mark, body: vec![inner] })]
         });
-        Stmt::For(For {
-            var: step,
-            lower: sum.lower.clone(),
-            upper: sum.upper.clone(),
-            step: DEPTH,
-            mark: Mark::Sequential,
-            body: vec![copies, products],
-        })
-    }
-
-    /// A panel, 0 outside of the factor. Neighbouring lanes read neighbouring elements.
-    fn copy(
-        &mut self,
-        panel: &Panel<'_>,
-        term: VarId,
-        (step, end): (Index, &Index),
-        lane: &Index,
-    ) -> Stmt {
-        let part = self.function.fresh_var("part");
-        let number = Index::Var(part) * LANES + lane.clone();
-        let mut along = true;
-        panel.value.visit(&mut |value| {
-            if let Value::Load(_, at) = value {
-                along &= matches!(at.constant_stride(term), Some(-1..=1));
-            }
-        });
-        let (l, row) = match along {
-            true => (number.clone().modulo(DEPTH), number.floor_div(DEPTH)),
-            false => (number.clone().floor_div(TILE), number.modulo(TILE)),
-        };
-        let at = l.clone() * PITCH + row.clone();
-        // The names of the sum and of the loop stand for the term and the row: each is bound once here.
-        let [own_row, own_term] = [panel.var, term].map(|var| self.function.fresh_like(var, ""));
-        let value = panel.value.substitute(panel.var, &Index::Var(own_row));
-        let value = value.substitute(term, &Index::Var(own_term));
-        let read = vec![Stmt::set(panel.buffer, at.clone(), value)];
-        let once = |var: VarId, value: Index, end: &Index, body: Vec<Stmt>| {
-            let upper = vec![value.clone() + 1, end.clone()];
-            let (lower, mark) = (vec![value], Mark::Sequential);
-            Stmt::For(For { var, lower, upper, step: 1, mark, body })
-        };
-        let read = once(own_term, step + l, end, read);
-        let read = once(own_row, panel.first.clone() + row, &panel.end, vec![read]);
-        let none = Stmt::set(panel.buffer, at, Value::Const(0.0));
-        Stmt::for_range(part, Index::Const(0), Index::Const(TILE * DEPTH / LANES), vec![none, read])
+        vec![copies, products]
     }
 
     /// Stores what lanes hold at the points that there are.
@@ -296,41 +594,51 @@ impl Mapper<'_> {
         &mut self,
         axes: &[Axis],
         product: &Product<'_>,
-        panels: &[Panel<'_>; 2],
+        edges: &[Edge<'_>; 2],
         memory: &Memory,
     ) -> Stmt {
         let store = product.store;
-        debug_assert!(!memory.element.is_integer(), "tiles hold floats");
         self.lanes("t", LANES, |mapper, lane| {
-            let [r, c] = ["r", "c"].map(|name| mapper.function.fresh_var(name));
-            let at = (Index::Var(r) * OWN + Index::Var(c)) * LANES + lane.clone();
-            let total = Value::load(memory.held, at);
-            let value = store.value.map_sums(&|_| total.clone());
-            let last = Stmt::Store(Store { value, ..store.clone() });
-            let places = [
-                Index::Var(r) * SIDE + lane.clone().floor_div(SIDE),
-                Index::Var(c) * SIDE + lane.modulo(SIDE),
-            ];
-            let heads = axes.iter().zip(panels).zip(places);
-            let body = heads.rev().fold(vec![last], |body, ((axis, panel), place)| {
-                let value = panel.first.clone() + place;
-                let end = value.clone() + 1;
-                let lower = std::iter::once(value).chain(axis.lower.iter().cloned()).collect();
-                let upper = std::iter::once(end).chain(axis.upper.iter().cloned()).collect();
-                let mark = Mark::Sequential;
-                vec![Stmt::For(For { var: axis.var, lower, upper, step: 1, mark, body })]
-            });
-            let body = vec![counted(c, OWN, body)];
-            vec![counted(r, OWN, body)]
+            vec![mapper.owned(memory.shape, &lane, |_, at, places| {
+                let total = Value::load(memory.held, at);
+                let value = match product.terms.len() {
+                    1 => store.value.map_sums(&|_| total.clone()),
+                    _ => total,
+                };
+                let last = Stmt::Store(Store { value, ..store.clone() });
+                let heads = axes.iter().zip(edges).zip(places);
+                heads.rev().fold(vec![last], |body, ((axis, edge), place)| {
+                    let value = edge.first.clone() + place.clone();
+                    let ends = [value.clone() + 1, edge.end.clone()];
+                    let lower = std::iter::once(value).chain(axis.lower.iter().cloned()).collect();
+                    let upper = ends.into_iter().chain(axis.upper.iter().cloned()).collect();
+                    let mark = Mark::Sequential;
+                    vec![Stmt::For(For { var: axis.var, lower, upper, step: 1, mark, body })]
+                })
+            })]
         })
+    }
+}
+
+/// What the panels of a sum are multiplied for.
+struct Task<'a> {
+    terms: &'a Terms<'a>,
+    edges: &'a [Edge<'a>; 2],
+    panels: &'a [Panel; 2],
+    memory: &'a Memory,
+}
+
+impl Task<'_> {
+    /// The product of a term for a row and a column of the tile.
+    fn product(&self, places: &[Index; 2], term: &Index) -> Value {
+        let [left, right] = [0, 1].map(|at: usize| {
+            let panel = &self.panels[at];
+            Value::load(panel.buffer, panel.place([term.clone(), places[at].clone()]))
+        });
+        left * right
     }
 }
 
 fn unrolled(var: VarId, count: i64, body: Vec<Stmt>) -> Stmt {
     Stmt::For(For::new(var, Index::Const(0), Index::Const(count), body).unrolled())
-}
-
-/// A loop with few iterations, which the code generator unrolls: what it is around is not the same for all of them.
-fn counted(var: VarId, count: i64, body: Vec<Stmt>) -> Stmt {
-    Stmt::for_range(var, Index::Const(0), Index::Const(count), body)
 }
