@@ -146,6 +146,10 @@ fn examples_become_ptx() {
             serde_json::from_slice(&built.code.code.bytes).unwrap();
         assert_eq!(grid.codes.iter().map(|code| code.generation).collect::<Vec<_>>(), [80, 90]);
         for code in &grid.codes {
+            // What drivers have besides what is in the text.
+            let needed = code.text.lines().filter(|line| line.contains(".extern .func"));
+            let known = |line: &str| line.contains(" malloc") || line.contains(" free");
+            assert_eq!(needed.filter(|line| !known(line)).collect::<Vec<_>>(), [""; 0], "{name}");
             for kernel in &grid.kernels {
                 let entry = format!(".entry {}(", kernel.name);
                 assert!(code.text.contains(&entry), "{name}: {entry}");

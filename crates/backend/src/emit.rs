@@ -34,6 +34,7 @@ mod scan;
 mod statements;
 mod threads;
 mod vectors;
+mod warps;
 mod width;
 mod workspace;
 mod writer;
@@ -62,6 +63,8 @@ pub(crate) struct Emitted {
     pub math: bool,
     /// Bits of integers.
     pub width: IndexWidth,
+    /// Bytes that each lane of the exported functions holds beyond barriers.
+    pub held: Vec<i64>,
 }
 
 /// Writes `module`, with `prefix` in front of the names of functions.
@@ -100,6 +103,7 @@ pub(crate) fn emit(
         threads: unit.parallel,
         math: !unit.declarations.is_empty(),
         width,
+        held: Vec::new(),
     })
 }
 
@@ -109,6 +113,7 @@ pub(crate) fn emit_kernels(module: &Module, prefix: &str, generation: u32) -> Re
     let width = IndexWidth::Bits64;
     let mut unit = Unit::new(prefix, &VectorFunctions::default(), width);
     unit.generation = generation;
+    let mut held = Vec::new();
     let mut exported = Vec::new();
     for function in &module.functions {
         let Some(private) = &function.private else { continue };
@@ -118,13 +123,16 @@ pub(crate) fn emit_kernels(module: &Module, prefix: &str, generation: u32) -> Re
         }
         exported.push((name.clone(), function.args.len()));
         unit.lanes = Some(lanes_of(function));
-        Writer::new(module, function, name, &mut unit).private_function(private)?;
+        let mut writer = Writer::new(module, function, name, &mut unit);
+        writer.private_function(private)?;
+        held.push(writer.held);
     }
     unit.declarations.values().for_each(|declaration| unit.functions.push_str(declaration));
     Ok(Emitted {
         text: format!("{}module {{\n{}}}\n", aliases(module, width.huge()), unit.functions),
         exported,
         threads: false,
+        held,
         math: unit.declarations.keys().any(|name| name.starts_with("__nv_")),
         width,
     })

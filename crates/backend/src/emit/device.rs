@@ -2,10 +2,12 @@
 //!
 //! Before -> after: `parallel(blocks) b = 0 to n { body }` -> `%b = ctaid  body`;
 //! `parallel(lanes) t = 0 to 256 { body }` -> `%t = tid  body  barrier`, with `if %t < m { body }` where blocks have
-//! more lanes than the loop has iterations. The barrier is left out where the loop is all that a block does.
+//! more lanes than the loop has iterations. The barrier is left out where the loop is all that a block does, and is one
+//! of warps where no lane reads what lanes of other warps wrote (`warps`).
 //! `with S of 256 { body }`, `S` in shared memory -> a global variable in address space 3.
 
 use super::names::{memref, name_of};
+use super::warps;
 use super::writer::{Ssa, Writer, line};
 use crate::Result;
 use dastac_loops::{BufferId, Element, For, Function, Index, Mark, ParallelLevel, Stmt};
@@ -16,6 +18,8 @@ const BLOCK: &str = "llvm.nvvm.read.ptx.sreg.ctaid.x";
 const LANE: &str = "llvm.nvvm.read.ptx.sreg.tid.x";
 /// All lanes of a block wait here for each other.
 const BARRIER: &str = "llvm.nvvm.barrier.cta.sync.aligned.all";
+/// All lanes of a warp wait here for each other.
+const WARP_BARRIER: &str = "llvm.nvvm.bar.warp.sync";
 /// Address space of memory that is shared in a block.
 const SHARED: u32 = 3;
 
@@ -90,8 +94,12 @@ impl Writer<'_, '_> {
         }
         self.in_lane = false;
         if !is_simple(self.function) {
-            let first = self.constant("0 : i32".to_owned(), "barrier0".to_owned());
-            line!(self, "llvm.call_intrinsic \"{BARRIER}\"({first}) : (i32) -> ()");
+            let (barrier, number) = match warps::are_alone(self.function, self.module) {
+                true => (WARP_BARRIER, ("-1 : i32", "warp")),
+                false => (BARRIER, ("0 : i32", "barrier0")),
+            };
+            let number = self.constant(number.0.to_owned(), number.1.to_owned());
+            line!(self, "llvm.call_intrinsic \"{barrier}\"({number}) : (i32) -> ()");
         }
         Ok(())
     }
@@ -169,6 +177,7 @@ impl Writer<'_, '_> {
             return Err(self.invalid(format_args!("lanes have unequal parts of a memory")));
         }
         self.of_lanes.insert(buffer);
+        self.held += count / lanes * element.bytes() as i64;
         Ok(self.on_the_stack(element, count / lanes))
     }
 

@@ -99,6 +99,8 @@ pub(super) struct Writer<'m, 'u> {
     /// Whether what is written is executed by one lane of a block, and the buffers of which each lane has its own part.
     pub(super) in_lane: bool,
     pub(super) of_lanes: BTreeSet<BufferId>,
+    /// Bytes of these parts.
+    pub(super) held: i64,
     pub(super) symbols: BTreeMap<SymbolId, Ssa>,
     /// Constants at the entry, by `value : type`.
     pub(super) constants: BTreeMap<String, Ssa>,
@@ -130,6 +132,7 @@ impl<'m, 'u> Writer<'m, 'u> {
             buffers: BTreeMap::new(),
             in_lane: false,
             of_lanes: BTreeSet::new(),
+            held: 0,
             symbols: BTreeMap::new(),
             constants: BTreeMap::new(),
             entry: String::new(),

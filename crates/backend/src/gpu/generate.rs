@@ -24,6 +24,9 @@ pub(super) fn mlir(module: &Module, options: &CodeOptions, generation: u32) -> R
     Ok(emit::emit_kernels(module, &options.prefix, generation)?.text)
 }
 
+/// A lane that holds more bytes beyond barriers has more registers than the others.
+const MANY: i64 = 128;
+
 /// How long each step took.
 pub(super) type Timings = Vec<(&'static str, Duration)>;
 
@@ -79,7 +82,12 @@ fn translated(
     let entries: Vec<KernelEntry<'_>> = grid
         .kernels
         .iter()
-        .map(|kernel| KernelEntry { name: &kernel.name, lanes: kernel.lanes })
+        .zip(emitted.held.iter())
+        .map(|(kernel, held)| KernelEntry {
+            name: &kernel.name,
+            lanes: kernel.lanes,
+            blocks: if *held > MANY { 1 } else { 2 },
+        })
         .collect();
     let code = Code::kernels(&module, &entries, &machine)?;
     if emitted.math

@@ -23,6 +23,9 @@ pub(crate) struct KernelEntry<'a> {
     pub name: &'a str,
     /// Lanes of a block.
     pub lanes: u32,
+    /// Blocks that are to be on a multiprocessor at the same time. Two leave 128 registers for each of 256 lanes; where
+    /// the code generator of the device may choose, it takes fewer and keeps values in memory.
+    pub blocks: u32,
 }
 
 impl Code {
@@ -42,9 +45,8 @@ impl Code {
     }
 
     fn kernel(&self, entry: &KernelEntry<'_>) {
-        // Two blocks on each multiprocessor leave 128 registers for each of 256 lanes; where the code generator of the
-        // device may choose, it takes fewer and keeps values in memory.
-        let pairs = [("nvvm.maxntid", entry.lanes.to_string()), ("nvvm.minctasm", "2".to_owned())];
+        let [lanes, blocks] = [entry.lanes, entry.blocks].map(|number| number.to_string());
+        let pairs = [("nvvm.maxntid", lanes), ("nvvm.minctasm", blocks)];
         // SAFETY: the module is alive; lengths are those of the strings, which LLVM copies.
         unsafe {
             let function = LLVMGetNamedFunction(self.module, c_string(entry.name).as_ptr());

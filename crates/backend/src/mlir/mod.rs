@@ -24,12 +24,12 @@ use crate::emit::{Emitted, IndexWidth};
 /// all other passes together, and LLVM does again what it does.)
 const STRUCTURED: &str = "cse,lower-affine,cse,loop-invariant-code-motion";
 
-/// What is left, to the LLVM dialect. OpenMP must come after functions: before them, the option for bare
+/// What is left, to the LLVM dialect; memory is asked for aligned where the system can (devices cannot). OpenMP must come after functions: before them, the option for bare
 /// pointers is lost.
-fn to_llvm(width: IndexWidth) -> String {
-    let bits = width.bits();
+fn to_llvm(width: IndexWidth, aligned: bool) -> String {
+    let (bits, aligned) = (width.bits(), u8::from(aligned));
     format!(
-        "convert-scf-to-cf,finalize-memref-to-llvm{{use-aligned-alloc=1 index-bitwidth={bits}}},convert-vector-to-llvm,\
+        "convert-scf-to-cf,finalize-memref-to-llvm{{use-aligned-alloc={aligned} index-bitwidth={bits}}},convert-vector-to-llvm,\
          convert-arith-to-llvm{{index-bitwidth={bits}}},\
          convert-func-to-llvm{{use-bare-ptr-memref-call-conv=1 index-bitwidth={bits}}},\
          convert-cf-to-llvm{{index-bitwidth={bits}}}"
@@ -83,12 +83,12 @@ impl Session {
     /// Lowers to the LLVM dialect, in place.
     pub fn lower(&self, module: &mut Module<'_>, emitted: &Emitted) -> Result<()> {
         let finish = if emitted.threads { FINISH_OPENMP } else { FINISH };
-        self.run(module, &format!("{STRUCTURED},{},{finish}", to_llvm(emitted.width)))
+        self.run(module, &format!("{STRUCTURED},{},{finish}", to_llvm(emitted.width, true)))
     }
 
     /// Lowers kernels of a device to the LLVM dialect, in place.
     pub fn lower_for_device(&self, module: &mut Module<'_>) -> Result<()> {
-        let llvm = to_llvm(IndexWidth::Bits64).replace("{use-aligned-alloc=1}", "");
+        let llvm = to_llvm(IndexWidth::Bits64, false);
         self.run(module, &format!("{STRUCTURED},{llvm},{FINISH}"))
     }
 

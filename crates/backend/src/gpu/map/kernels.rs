@@ -12,7 +12,7 @@ use dastac_loops::{Condition, For, Function, Index, Mark, Mode, Module, Partitio
 use super::mapper::Mapper;
 use super::rows;
 use super::space::Points;
-use super::tiles;
+use super::{tiles, wide};
 
 /// Parts of a range whose parts have workspaces of their own: there is memory for so many of them.
 const PARTS: i64 = 1024;
@@ -166,12 +166,21 @@ impl Mapper<'_> {
             }
         }
         let inside = in_order(inside);
-        let mapped = match rows::of(&points, &inside) {
-            Some(row) => self.rows(&points, &row),
-            None => match tiles::of(&points, &inside) {
-                Some(product) => self.product(&points, &product),
-                None => vec![self.points(&points, &inside)],
-            },
+        let otherwise = match (rows::of(&points, &inside), rows::one(&inside)) {
+            (Some(row), _) => self.rows(&points, &row),
+            (None, Some(sum)) => self.columns(&points, &sum),
+            _ => vec![self.points(&points, &inside)],
+        };
+        let otherwise = match wide::of(&points, &inside) {
+            Some(width) if rows::of(&points, &inside).is_none() => {
+                let wide = self.wide(&points, &inside[0], width);
+                rows::choose(self.many(&points, width), wide, otherwise)
+            }
+            _ => otherwise,
+        };
+        let mapped = match tiles::of(&points, &inside) {
+            Some(product) => self.product(&points, &product, otherwise),
+            None => otherwise,
         };
         points.around(mapped)
     }

@@ -7,6 +7,9 @@ use super::space::{Points, bind};
 /// Lanes of a block.
 pub(crate) const LANES: i64 = 256;
 
+/// Blocks of a grid at most: devices have one less than twice as many.
+const MOST: i64 = 1 << 30;
+
 /// What is being mapped.
 pub(super) struct Mapper<'a> {
     pub module: &'a mut Module,
@@ -47,13 +50,16 @@ impl Mapper<'_> {
         Stmt::For(For { var, lower, upper, step: 1, mark, body })
     }
 
-    /// A lane for each point.
+    /// A lane for each point, or, where there are more than devices have lanes, for each of several rounds of points.
     pub fn points(&mut self, points: &Points, body: &[Stmt]) -> Stmt {
-        let count = points.count();
-        let blocks = (count.clone() + (LANES - 1)).floor_div(LANES);
-        self.blocks(blocks, |mapper, block| {
+        let blocks = (points.count() + (LANES - 1)).floor_div(LANES);
+        let rounds = (blocks.clone() + (MOST - 1)).floor_div(MOST);
+        self.blocks(blocks.min(Index::Const(MOST)), |mapper, block| {
             vec![mapper.lanes("t", LANES, |mapper, lane| {
-                mapper.point(points, block * LANES + lane, body.to_vec())
+                let round = mapper.function.fresh_var("round");
+                let number = (Index::Var(round) * MOST + block) * LANES + lane;
+                let body = mapper.point(points, number, body.to_vec());
+                vec![Stmt::for_range(round, Index::Const(0), rounds, body)]
             })]
         })
     }

@@ -6,24 +6,31 @@
 //!   parallel(lanes) t = 0 to 256 { part[t] = 0.0  (row 8 * b + t / 32) {
 //!     part[t] = sum(p = pos[i] + t % 32 to pos[i + 1] step 32) v[p] * x[crd[p]] } }
 //!   parallel(lanes) t = 0 to 256 { if t % 32 < 16 { part[t] += part[t + 16] } } ..
-//!   parallel(lanes) t = 0 to 8 { (row 8 * b + t) { y[i] = part[32 * t] } }
+//!   parallel(lanes) t = 0 to 256 { if t % 32 < 1 { (row 8 * b + t / 32) { y[i] = part[t] } } }
 //! } }
 //! ```
-//! and the same with all 256 lanes for a row; where rows are short, one lane has a row for itself.
+//! and the same with fewer lanes for shorter rows, down to one that has a row for itself, and with all 256 lanes for
+//! long ones. The host knows how many terms a row has on average.
 //!
 //! This is done where neighbouring lanes then read neighbouring elements, and would not if each had a row.
+//!
+//! [`Mapper::columns`]: where neighbouring lanes read neighbouring elements already, but there are too few sums for a
+//! device, 8 lanes that are 32 apart share a long one.
 
 use dastac_loops::{Condition, Index, Space, Stmt, Store, Sum, Value, VarId};
 
 use super::mapper::{LANES, Mapper};
 use super::space::Points;
 
-/// A row with at most so many terms on average is the work of one lane.
-const SHORT: i64 = 8;
-/// A row with at least so many terms on average is the work of a whole block.
-const LONG: i64 = 1024;
+/// How many lanes share a row that has at most so many terms on average; more are the work of a whole block. Each lane
+/// has about as many terms as it can load at the same time.
+const WIDTHS: [(i64, i64); 4] = [(3, 1), (12, 4), (40, 8), (1024, WARP)];
 /// Lanes that load at the same time: those of a warp.
 const WARP: i64 = 32;
+/// So many sums, a lane for each, keep a device busy.
+const ENOUGH: i64 = 1 << 17;
+/// Sums of at least so many terms are shared where there are too few.
+const LONG: i64 = 64;
 /// Loads of neighbouring lanes that are far apart take as long as so many that are neighbours.
 const SCATTERED: i64 = 8;
 
@@ -33,8 +40,8 @@ pub(super) struct Row<'a> {
     sum: &'a Sum,
 }
 
-/// The store of a sum that lanes should share, if the points are such.
-pub(super) fn of<'a>(points: &Points, body: &'a [Stmt]) -> Option<Row<'a>> {
+/// The store of one sum, if the points are such.
+pub(super) fn one<'a>(body: &'a [Stmt]) -> Option<Row<'a>> {
     let [Stmt::Store(store)] = body else { return None };
     let mut sums = Vec::new();
     store.value.visit(&mut |value| {
@@ -43,6 +50,12 @@ pub(super) fn of<'a>(points: &Points, body: &'a [Stmt]) -> Option<Row<'a>> {
         }
     });
     let [sum] = sums[..] else { return None };
+    (sum.step == 1).then_some(Row { store, sum })
+}
+
+/// The store of a sum that neighbouring lanes should share, if the points are such.
+pub(super) fn of<'a>(points: &Points, body: &'a [Stmt]) -> Option<Row<'a>> {
+    let Row { store, sum } = one(body)?;
     let innermost = points.axes.last()?.var;
     let in_rows = cost(&sum.body, sum.var) + 1;
     let stored = sum.lower.iter().any(|bound| bound.has_loads() && bound.mentions(innermost));
@@ -51,7 +64,7 @@ pub(super) fn of<'a>(points: &Points, body: &'a [Stmt]) -> Option<Row<'a>> {
         true => SCATTERED * loads(&sum.body).len() as i64,
         false => cost(&sum.body, innermost),
     };
-    (sum.step == 1 && in_rows < alone).then_some(Row { store, sum })
+    (in_rows < alone).then_some(Row { store, sum })
 }
 
 /// Loads, with their places, of a value and of the subscripts in it.
@@ -84,24 +97,33 @@ fn cost(value: &Value, var: VarId) -> i64 {
 impl Mapper<'_> {
     /// Kernels for rows of several lengths, of which the host chooses.
     pub fn rows(&mut self, points: &Points, row: &Row<'_>) -> Vec<Stmt> {
-        let alone = vec![Stmt::Store(row.store.clone())];
         let Some(terms) = self.terms(points, row) else {
             return vec![self.row_kernel(points, row, WARP)];
         };
         let rows = points.count().max(Index::Const(1));
-        let at_most = |length: i64| terms.clone().at_most(rows.clone() * length);
-        let choose = |condition: Condition, then: Vec<Stmt>, otherwise: Vec<Stmt>| match condition
-            .as_bool()
-        {
-            Some(true) => then,
-            Some(false) => otherwise,
-            None => vec![Stmt::If(dastac_loops::If { condition, then, otherwise })],
-        };
-        let long = vec![self.row_kernel(points, row, LANES)];
-        let usual = vec![self.row_kernel(points, row, WARP)];
-        let short = vec![self.points(points, &alone)];
-        let rest = choose(at_most(LONG), usual, long);
-        choose(at_most(SHORT), short, rest)
+        let last = vec![self.row_kernel(points, row, LANES)];
+        WIDTHS.into_iter().rev().fold(last, |longer, (length, width)| {
+            let own = match width {
+                1 => vec![self.points(points, &[Stmt::Store(row.store.clone())])],
+                _ => vec![self.row_kernel(points, row, width)],
+            };
+            choose(terms.clone().at_most(rows.clone() * length), own, longer)
+        })
+    }
+
+    /// Kernels of sums with a lane for each, or 8, of which the host chooses.
+    pub fn columns(&mut self, points: &Points, row: &Row<'_>) -> Vec<Stmt> {
+        let plain = vec![self.points(points, &[Stmt::Store(row.store.clone())])];
+        let Some(terms) = self.terms(points, row) else { return plain };
+        let few = points.count().less(Index::Const(ENOUGH));
+        let long = (points.count() * LONG).at_most(terms);
+        if few.clone().and(long.clone()).as_bool() == Some(false) {
+            return plain;
+        }
+        let shared = vec![self.shared_sums(points, row, LANES / WARP, |lane| {
+            [lane.clone().modulo(WARP), lane.floor_div(WARP)]
+        })];
+        choose(few.and(long), shared, plain)
     }
 
     /// The number of terms of all rows, if the host can tell.
@@ -127,27 +149,43 @@ impl Mapper<'_> {
         size
     }
 
-    /// The kernel in which so many lanes share a row.
+    /// The kernel in which so many neighbouring lanes share a row.
     fn row_kernel(&mut self, points: &Points, row: &Row<'_>, width: i64) -> Stmt {
+        self.shared_sums(points, row, width, |lane| {
+            [lane.clone().floor_div(width), lane.modulo(width)]
+        })
+    }
+
+    /// The kernel in which so many lanes share a sum. `place` gives which sum of the block's is a lane's, and which part
+    /// of it.
+    fn shared_sums(
+        &mut self,
+        points: &Points,
+        row: &Row<'_>,
+        width: i64,
+        place: impl Fn(Index) -> [Index; 2],
+    ) -> Stmt {
         let Row { store, sum } = row;
         let element = self.module.buffers[store.buffer.0 as usize].element;
         let element = self.module.computed_in(&store.value, element);
         let part = self.module.fresh_buffer("part", element, Index::Const(LANES));
         self.module.buffers[part.0 as usize].space = Space::Shared;
         let rows = LANES / width;
+        // From a lane to the one that has the next part of its sum.
+        let apart = if place(Index::Const(1))[1] == Index::Const(1) { 1 } else { LANES / width };
         let count = (points.count() + (rows - 1)).floor_div(rows);
         self.blocks(count, |mapper, block| {
             let neutral = Value::Const(sum.kind.neutral_in(element));
             let first = mapper.lanes("t", LANES, |mapper, lane| {
                 let mut own = (*sum).clone();
+                let [number, share] = place(lane.clone());
                 let begin = own.lower.iter().cloned().reduce(Index::max).unwrap_or(Index::Const(0));
-                own.lower = vec![begin + lane.clone().modulo(width)];
+                own.lower = vec![begin + share];
                 own.step = width;
                 let value = Value::Sum(Box::new(own));
-                let number = block.clone() * rows + lane.clone().floor_div(width);
                 let mut body = vec![Stmt::set(part, lane.clone(), neutral)];
                 let terms = vec![Stmt::set(part, lane, value)];
-                body.extend(mapper.point(points, number, terms));
+                body.extend(mapper.point(points, block.clone() * rows + number, terms));
                 body
             });
             let mut body = vec![first];
@@ -157,19 +195,21 @@ impl Mapper<'_> {
                     let joined = Stmt::Store(Store {
                         buffer: part,
                         index: lane.clone(),
-                        value: Value::load(part, lane.clone() + half),
+                        value: Value::load(part, lane.clone() + half * apart),
                         mode: sum.kind.mode(),
                         stream: None,
                     });
-                    vec![Stmt::when(lane.modulo(width).less(Index::Const(half)), vec![joined])]
+                    vec![Stmt::when(place(lane)[1].clone().less(Index::Const(half)), vec![joined])]
                 }));
                 half /= 2;
             }
-            body.push(mapper.lanes("t", rows, |mapper, lane| {
-                let total = Value::load(part, lane.clone() * width);
+            body.push(mapper.lanes("t", LANES, |mapper, lane| {
+                let total = Value::load(part, lane.clone());
                 let value = store.value.map_sums(&|_| total.clone());
                 let last = Store { value, ..(*store).clone() };
-                mapper.point(points, block * rows + lane, vec![Stmt::Store(last)])
+                let [number, share] = place(lane);
+                let stored = mapper.point(points, block * rows + number, vec![Stmt::Store(last)]);
+                vec![Stmt::when(share.less(Index::Const(1)), stored)]
             }));
             vec![Stmt::Workspace(dastac_loops::Workspace {
                 buffer: part,
@@ -179,5 +219,14 @@ impl Mapper<'_> {
                 body,
             })]
         })
+    }
+}
+
+/// A choice that the host makes.
+pub(super) fn choose(condition: Condition, then: Vec<Stmt>, otherwise: Vec<Stmt>) -> Vec<Stmt> {
+    match condition.as_bool() {
+        Some(true) => then,
+        Some(false) => otherwise,
+        None => vec![Stmt::If(dastac_loops::If { condition, then, otherwise })],
     }
 }

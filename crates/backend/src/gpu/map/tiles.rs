@@ -27,19 +27,28 @@
 //! that is not there cannot be a product with 0, since the other factor may be infinite. Several sums that are added
 //! (the parts of a mirrored tensor) are multiplied one after the other, for the same tile.
 //!
+//! Where there are few tiles for the multiprocessors of a device and sums are long, several blocks have a part of the
+//! terms of a tile each, and a kernel adds up what they have.
+//!
 //! `held` and `next` are memory of lanes that lasts beyond barriers: element `256 * r + t` is lane `t`'s. Rows and
 //! columns that a tile has too many are copies of the last ones, whose products nobody stores.
 
 use dastac_loops::{
-    BufferId, Condition, Element, Factor, For, If, Index, Mark, Multiply, RegisterStmt, Space,
-    Stmt, Store, Sum, Value, VarId, Workspace,
+    BufferId, Condition, Element, Factor, For, Index, Mark, Multiply, RegisterStmt, Space, Stmt,
+    Store, Sum, Value, VarId, Workspace,
 };
 
 use super::mapper::{LANES, Mapper};
+use super::rows::choose;
 use super::space::{Axis, Points, bind};
 
 /// Terms of a panel.
 const DEPTH: i64 = 16;
+
+/// Tiles that keep all multiprocessors busy; fewer than half as many are shared where sums are long.
+const BUSY: i64 = 256;
+/// Terms at least of a part of a sum.
+const PART: i64 = 1024;
 
 /// Rows and columns at least where a tile is worth it.
 const WORTH: i64 = 32;
@@ -90,15 +99,18 @@ impl Shape {
 }
 
 /// A sum of products of a factor for rows and one for columns.
-struct Terms<'a> {
-    sum: &'a Sum,
+#[derive(Clone)]
+struct Terms {
+    var: VarId,
+    lower: Vec<Index>,
+    upper: Vec<Index>,
     factors: [Value; 2],
 }
 
 /// Such sums, added, at each point.
 pub(super) struct Product<'a> {
     store: &'a Store,
-    terms: Vec<Terms<'a>>,
+    terms: Vec<Terms>,
 }
 
 /// The store of sums of such products, if the points are such.
@@ -130,7 +142,7 @@ fn are_added(value: &Value, count: usize) -> bool {
     parts(value) == Some(count)
 }
 
-fn terms<'a>(sum: &'a Sum, row: &Axis, column: &Axis) -> Option<Terms<'a>> {
+fn terms(sum: &Sum, row: &Axis, column: &Axis) -> Option<Terms> {
     let plain = sum.step == 1 && sum.condition.is_none();
     if !plain || sum.kind != dastac_loops::Reduction::Sum {
         return None;
@@ -156,7 +168,12 @@ fn terms<'a>(sum: &'a Sum, row: &Axis, column: &Axis) -> Option<Terms<'a>> {
     }
     let some = |factors: &[Value], var: VarId| factors.iter().any(|one| one.mentions(var));
     let both = some(&left, sum.var) && some(&right, sum.var) && some(&left, row.var);
-    both.then(|| Terms { sum, factors: [left, right].map(Value::product) })
+    both.then(|| Terms {
+        var: sum.var,
+        lower: sum.lower.clone(),
+        upper: sum.upper.clone(),
+        factors: [left, right].map(Value::product),
+    })
 }
 
 /// The rows or the columns of a tile.
@@ -227,8 +244,12 @@ struct Memory {
 
 impl Mapper<'_> {
     /// Kernels with and without tiles, of which the host chooses.
-    pub fn product(&mut self, points: &Points, product: &Product<'_>) -> Vec<Stmt> {
-        let plain = vec![self.points(points, &[Stmt::Store(product.store.clone())])];
+    pub fn product(
+        &mut self,
+        points: &Points,
+        product: &Product<'_>,
+        plain: Vec<Stmt>,
+    ) -> Vec<Stmt> {
         let element = self.module.buffers[product.store.buffer.0 as usize].element;
         let element = self.module.computed_in(&product.store.value, element);
         if element.is_integer() || element.is_complex() {
@@ -236,31 +257,119 @@ impl Mapper<'_> {
         }
         let [.., row, column] = &points.axes[..] else { return plain };
         let enough = [row, column].map(|axis| Index::Const(WORTH).at_most(Index::Var(axis.extent)));
-        let then = vec![self.tiles(points, product, element)];
-        vec![Stmt::If(If { condition: Condition::all(enough), then, otherwise: plain })]
+        let shape = Shape::of(element);
+        let whole = vec![self.tiles(points, product, (shape, element), None)];
+        let then = match self.in_parts(points, product, (shape, element)) {
+            Some((condition, split)) => choose(condition, split, whole),
+            None => whole,
+        };
+        choose(Condition::all(enough), then, plain)
     }
 
-    fn tiles(&mut self, points: &Points, product: &Product<'_>, element: Element) -> Stmt {
+    /// Kernels for few tiles whose sums are long: blocks share the terms of a tile, and what each has is added up in the
+    /// end.
+    fn in_parts(
+        &mut self,
+        points: &Points,
+        product: &Product<'_>,
+        (shape, element): (Shape, Element),
+    ) -> Option<(Condition, Vec<Stmt>)> {
+        let mut lengths = Vec::new();
+        for terms in &product.terms {
+            let low = points.extreme(&terms.lower, Index::max, false)?;
+            let high = points.extreme(&terms.upper, Index::min, true)?;
+            lengths.push((low.clone(), high - low));
+        }
+        let terms = lengths.iter().map(|(_, length)| length.clone()).reduce(Index::max)?;
+        let [rows, columns] = tiles_of(points, shape);
+        let (outer, _) = points.axes.split_at(points.axes.len() - 2);
+        let outer = Points { axes: outer.to_vec(), guards: Vec::new() };
+        let tiles = outer.count() * rows * columns;
+        let few = tiles.clone().at_most(Index::Const(BUSY / 2));
+        let condition = few.and(Index::Const(2 * PART).at_most(terms.clone()));
+        if condition.as_bool() == Some(false) {
+            return None;
+        }
+        let [parts, part, chunk] =
+            ["parts", "part", "chunk"].map(|name| self.function.fresh_var(name));
+        let most = Index::Const(BUSY).quotient(tiles.max(Index::Const(1)));
+        let count = terms.clone().floor_div(PART).min(most).max(Index::Const(1));
+        let size = points.count() * Index::Var(parts);
+        let partial = self.module.fresh_buffer("partial", element, Index::Const(0));
+        let mut own = Product { store: product.store, terms: product.terms.clone() };
+        for (terms, (low, _)) in own.terms.iter_mut().zip(&lengths) {
+            let first = low.clone() + Index::Var(part) * Index::Var(chunk);
+            terms.upper.push(first.clone() + Index::Var(chunk));
+            terms.lower.push(first);
+        }
+        let held = Parts { part, parts, partial };
+        let kernel = self.tiles(points, &own, (shape, element), Some(&held));
+        let each = self.function.fresh_var("p");
+        let place = points.count() * Index::Var(each) + number_of(points);
+        let total =
+            Value::sum(each, Index::Const(0), Index::Var(parts), Value::load(partial, place));
+        let value = match product.terms.len() {
+            1 => product.store.value.map_sums(&|_| total.clone()),
+            _ => total,
+        };
+        let last = Stmt::Store(Store { value, ..product.store.clone() });
+        let last = self.points(points, &[last]);
+        // Panels begin at multiples of their terms.
+        let length = (terms + (Index::Var(parts) - 1)).quotient(Index::Var(parts));
+        let length = (length + (DEPTH - 1)).floor_div(DEPTH) * DEPTH;
+        let body = vec![Stmt::Workspace(Workspace {
+            buffer: partial,
+            size,
+            zero: false,
+            instead: None,
+            body: vec![kernel, last],
+        })];
+        Some((condition, vec![bind(parts, count, vec![bind(chunk, length, body)])]))
+    }
+
+    fn tiles(
+        &mut self,
+        points: &Points,
+        product: &Product<'_>,
+        (shape, element): (Shape, Element),
+        parts: Option<&Parts>,
+    ) -> Stmt {
         let (outer, inner) = points.axes.split_at(points.axes.len() - 2);
         let outer = Points { axes: outer.to_vec(), guards: Vec::new() };
-        let shape = Shape::of(element);
-        let counts = [0, 1].map(|at: usize| {
-            (Index::Var(inner[at].extent) + (shape.tile[at] - 1)).floor_div(shape.tile[at])
-        });
+        let counts = tiles_of(points, shape);
         let [rows, columns] = counts.clone();
-        let blocks = outer.count() * rows * columns;
+        let each = outer.count() * rows * columns;
+        let blocks = match parts {
+            Some(parts) => each.clone() * Index::Var(parts.parts),
+            None => each.clone(),
+        };
         self.blocks(blocks, |mapper, block| {
-            let names = ["slice", "rows", "columns"];
-            let [slice, tile_row, tile_column] = names.map(|name| mapper.function.fresh_var(name));
+            let names = ["slice", "rows", "columns", "block"];
+            let [slice, tile_row, tile_column, own] =
+                names.map(|name| mapper.function.fresh_var(name));
+            let number = if parts.is_some() { Index::Var(own) } else { block.clone() };
             let [rows, columns] = counts;
             let tiles = rows * columns.clone();
-            let within = block.clone() - Index::Var(slice) * tiles.clone();
+            let within = number.clone() - Index::Var(slice) * tiles.clone();
             let column = within.clone() - Index::Var(tile_row) * columns.clone();
-            let body = mapper.tile(inner, product, [tile_row, tile_column], (shape, element));
+            let place = parts.map(|parts| {
+                let first = points.count() * Index::Var(parts.part);
+                (parts.partial, first + number_of(points))
+            });
+            let body =
+                mapper.tile(inner, product, [tile_row, tile_column], (shape, element, place));
             let body = outer.at(Index::Var(slice), body, mapper.function);
             let body = vec![bind(tile_column, column, body)];
             let body = vec![bind(tile_row, within.quotient(columns), body)];
-            vec![bind(slice, block.quotient(tiles), body)]
+            let body = vec![bind(slice, number.quotient(tiles), body)];
+            match parts {
+                None => body,
+                Some(parts) => {
+                    let rest = block.clone() - Index::Var(parts.part) * each.clone();
+                    let body = vec![bind(own, rest, body)];
+                    vec![bind(parts.part, block.quotient(each), body)]
+                }
+            }
         })
     }
 
@@ -270,7 +379,7 @@ impl Mapper<'_> {
         axes: &[Axis],
         product: &Product<'_>,
         tile: [VarId; 2],
-        (shape, element): (Shape, Element),
+        (shape, element, place): (Shape, Element, Option<(BufferId, Index)>),
     ) -> Vec<Stmt> {
         let [row, column] = axes else { return Vec::new() };
         let names = ["first", "end"].map(|name| [row, column].map(|axis| (name, axis)));
@@ -308,7 +417,7 @@ impl Mapper<'_> {
         for terms in &product.terms {
             body.extend(self.multiplied(terms, &edges, &memory));
         }
-        body.push(self.stored(axes, product, &edges, &memory));
+        body.push(self.stored(axes, (product, place), &edges, &memory));
         let body = buffers.into_iter().zip(sizes).fold(body, |body, (buffer, (size, _))| {
             let size = Index::Const(size);
             vec![Stmt::Workspace(Workspace { buffer, size, zero: false, instead: None, body })]
@@ -339,13 +448,7 @@ impl Mapper<'_> {
     }
 
     /// The products of a sum.
-    fn multiplied(
-        &mut self,
-        terms: &Terms<'_>,
-        edges: &[Edge<'_>; 2],
-        memory: &Memory,
-    ) -> Vec<Stmt> {
-        let sum = terms.sum;
+    fn multiplied(&mut self, terms: &Terms, edges: &[Edge<'_>; 2], memory: &Memory) -> Vec<Stmt> {
         // The smallest and the largest value of each bound for the rows and columns of the tile.
         let extreme = |bound: &Index, largest: bool| {
             edges.iter().fold(bound.clone(), |bound, edge| match bound.mentions(edge.axis.var) {
@@ -357,11 +460,11 @@ impl Mapper<'_> {
             let all = bounds.iter().map(|bound| extreme(bound, largest));
             all.reduce(join).unwrap_or(Index::Const(0))
         };
-        let some = [ends(&sum.lower, false, Index::max), ends(&sum.upper, true, Index::min)];
-        let all = [ends(&sum.lower, true, Index::max), ends(&sum.upper, false, Index::min)];
+        let some = [ends(&terms.lower, false, Index::max), ends(&terms.upper, true, Index::min)];
+        let all = [ends(&terms.lower, true, Index::max), ends(&terms.upper, false, Index::min)];
         let varies = some[0] != all[0];
         let [begin, end, first, last] = ["begin", "end", "first", "last"]
-            .map(|name| self.function.fresh_like(sum.var, &format!(".{name}")));
+            .map(|name| self.function.fresh_like(terms.var, &format!(".{name}")));
         let [begins, stops, firsts, lasts] = [begin, end, first, last].map(Index::Var);
         let mut next = 0;
         let mut at = 0;
@@ -369,7 +472,7 @@ impl Mapper<'_> {
             let mut along = true;
             value.visit(&mut |value| {
                 if let Value::Load(_, at) = value {
-                    along &= matches!(at.constant_stride(sum.var), Some(-1..=1));
+                    along &= matches!(at.constant_stride(terms.var), Some(-1..=1));
                 }
             });
             let count = memory.shape.tile[at];
@@ -450,7 +553,7 @@ impl Mapper<'_> {
 
     /// The value of a factor with names of their own for the term and for the row or column.
     fn named(&mut self, task: &Task<'_>, edge: &Edge<'_>, value: &Value) -> (Value, [VarId; 2]) {
-        let names = [task.terms.sum.var, edge.axis.var];
+        let names = [task.terms.var, edge.axis.var];
         let own = names.map(|var| self.function.fresh_like(var, ""));
         let named = value.substitute(names[0], &Index::Var(own[0]));
         (named.substitute(names[1], &Index::Var(own[1])), own)
@@ -543,9 +646,9 @@ impl Mapper<'_> {
                 };
                 let first = Index::Var(step) + term;
                 let mut upper = vec![first.clone() + 1, end.clone()];
-                upper.extend(bounds(&task.terms.sum.upper));
+                upper.extend(bounds(&task.terms.upper));
                 let mut lower = vec![first];
-                lower.extend(bounds(&task.terms.sum.lower));
+                lower.extend(bounds(&task.terms.lower));
                 let (var, mark) = (names[0], Mark::Sequential);
                 let read = vec![Stmt::For(For { var, lower, upper, step: 1, mark, body: read })];
                 let own = (edge.first.clone() + own).min(edge.end.clone() - 1);
@@ -568,7 +671,7 @@ impl Mapper<'_> {
                     let own = edge.first.clone() + place.clone();
                     let at = |bound: &Index| bound.substitute(edge.axis.var, &own);
                     let varies = |bound: &&Index| bound.mentions(edge.axis.var);
-                    let sum = task.terms.sum;
+                    let sum = task.terms;
                     there.extend(
                         sum.lower.iter().filter(varies).map(|one| at(one).at_most(here.clone())),
                     );
@@ -593,7 +696,7 @@ impl Mapper<'_> {
     fn stored(
         &mut self,
         axes: &[Axis],
-        product: &Product<'_>,
+        (product, place): (&Product<'_>, Option<(BufferId, Index)>),
         edges: &[Edge<'_>; 2],
         memory: &Memory,
     ) -> Stmt {
@@ -601,11 +704,14 @@ impl Mapper<'_> {
         self.lanes("t", LANES, |mapper, lane| {
             vec![mapper.owned(memory.shape, &lane, |_, at, places| {
                 let total = Value::load(memory.held, at);
-                let value = match product.terms.len() {
-                    1 => store.value.map_sums(&|_| total.clone()),
-                    _ => total,
+                let last = match (place, product.terms.len()) {
+                    (Some((partial, place)), _) => Stmt::set(partial, place, total),
+                    (None, 1) => {
+                        let value = store.value.map_sums(&|_| total.clone());
+                        Stmt::Store(Store { value, ..store.clone() })
+                    }
+                    (None, _) => Stmt::Store(Store { value: total, ..store.clone() }),
                 };
-                let last = Stmt::Store(Store { value, ..store.clone() });
                 let heads = axes.iter().zip(edges).zip(places);
                 heads.rev().fold(vec![last], |body, ((axis, edge), place)| {
                     let value = edge.first.clone() + place.clone();
@@ -620,9 +726,34 @@ impl Mapper<'_> {
     }
 }
 
+/// How blocks share the terms of a tile.
+struct Parts {
+    /// Which part is a block's, and how many there are.
+    part: VarId,
+    parts: VarId,
+    /// What each part has at each point.
+    partial: BufferId,
+}
+
+/// How many tiles there are one below the other, and side by side.
+fn tiles_of(points: &Points, shape: Shape) -> [Index; 2] {
+    let (_, inner) = points.axes.split_at(points.axes.len() - 2);
+    [0, 1].map(|at: usize| {
+        (Index::Var(inner[at].extent) + (shape.tile[at] - 1)).floor_div(shape.tile[at])
+    })
+}
+
+/// The number of a point in the box of all.
+fn number_of(points: &Points) -> Index {
+    points.axes.iter().fold(Index::Const(0), |number, axis| {
+        let place = (Index::Var(axis.var) - axis.low.clone()).floor_div(axis.step);
+        number * Index::Var(axis.extent) + place
+    })
+}
+
 /// What the panels of a sum are multiplied for.
 struct Task<'a> {
-    terms: &'a Terms<'a>,
+    terms: &'a Terms,
     edges: &'a [Edge<'a>; 2],
     panels: &'a [Panel; 2],
     memory: &'a Memory,

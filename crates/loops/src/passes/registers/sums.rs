@@ -103,9 +103,20 @@ impl Lowering<'_> {
             } else {
                 self.sums_in_chains(terms, (lower, upper))
             }
+        } else if self.machine.has(ParallelLevel::Lanes)
+            && sum.condition.is_none()
+            && instances.len() < self.chains()
+        {
+            // Nothing but independent loads hides how long memory takes to answer a lane.
+            let (lower, upper) = (self.bound("lower", lower)?, self.bound("upper", upper)?);
+            self.sums_in_chains(terms, (lower, upper))
         } else {
             self.sums_one_by_one(terms, (lower, upper))
         }
+    }
+
+    fn chains(&self) -> usize {
+        usize::try_from(self.machine.scalar_chains).unwrap_or(1)
     }
 
     /// Sums of a few terms each.
@@ -151,22 +162,22 @@ impl Lowering<'_> {
     ) -> Lowered<Vec<RegId>> {
         let Terms { sum, instances, element } = terms;
         let body = associate(&sum.body, instances);
-        let chains = usize::try_from(self.machine.scalar_chains).unwrap_or(1);
-        let copies = (chains / instances.len()).max(1);
+        let copies = (self.chains() / instances.len()).max(1);
         let length = larger(minus(upper.into(), lower.into()), Index::Const(0));
         let length = self.wrapping("length", length);
-        let end = self.wrapping("end", plus(lower.into(), whole(length, copies as i64)));
+        let end = self.wrapping("end", plus(lower.into(), whole(length, copies as i64 * sum.step)));
         let nothing = self.number(sum.kind.neutral(), false, element);
         let mut partial = vec![nothing; instances.len()];
         let mut start = lower;
         for (copies, end) in [(copies, end), (1, upper)] {
             let mut initial = partial;
             initial.resize(copies * instances.len(), nothing);
-            let range = (sum.var, vec![start.into()], vec![end.into()], copies as i64);
+            let step = copies as i64 * sum.step;
+            let range = (sum.var, vec![start.into()], vec![end.into()], step);
             let chains = self.carry(range, &initial, |lowering, partial| {
                 let mut next = Vec::new();
                 for (copy, own) in partial.chunks(instances.len()).enumerate() {
-                    next.extend(lowering.copy(sum.var, copy as i64, |lowering| {
+                    next.extend(lowering.copy(sum.var, copy as i64 * sum.step, |lowering| {
                         lowering.accumulate((sum.kind, &body), instances, own, element)
                     })?);
                 }
