@@ -3,8 +3,9 @@
 //!
 //! The host keeps loops, conditions and workspaces around parallel loops, if it can evaluate them: their expressions
 //! load nothing but elements of arguments that are only read. What is left over is executed by one lane of one block.
-//! A lane executes one point of a nest, with all loops inside in order, unless the lanes of a row share its sum
-//! ([`super::rows`]).
+//! A lane executes one point of a nest, with all loops inside in order, unless lanes share a sum ([`super::rows`]) or have
+//! several points ([`super::wide`]). A parallel loop whose range only kernels know, such as that of the stored elements
+//! of a row, is shared by the lanes of a warp.
 
 use dastac_loops::passes::Context;
 use dastac_loops::{Condition, For, Function, Index, Mark, Mode, Module, PartitionedRange, Stmt};
@@ -164,6 +165,15 @@ impl Mapper<'_> {
                 body = std::slice::from_ref(inner);
                 next = body.first();
             }
+        }
+        if let [Stmt::For(inner)] = &inside[..]
+            && inner.mark == Mark::THREADS
+            && inner.step == 1
+            && !points.axes.is_empty()
+        {
+            let inner = For { body: in_order(inner.body.clone()), ..inner.clone() };
+            let mapped = vec![self.strips(&points, &inner)];
+            return points.around(mapped);
         }
         let inside = in_order(inside);
         let otherwise = match (rows::of(&points, &inside), rows::one(&inside)) {

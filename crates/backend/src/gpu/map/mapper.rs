@@ -7,6 +7,9 @@ use super::space::{Points, bind};
 /// Lanes of a block.
 pub(crate) const LANES: i64 = 256;
 
+/// Lanes that load at the same time: those of a warp.
+pub(super) const WARP: i64 = 32;
+
 /// Blocks of a grid at most: devices have one less than twice as many.
 const MOST: i64 = 1 << 30;
 
@@ -59,6 +62,26 @@ impl Mapper<'_> {
                 let round = mapper.function.fresh_var("round");
                 let number = (Index::Var(round) * MOST + block) * LANES + lane;
                 let body = mapper.point(points, number, body.to_vec());
+                vec![Stmt::for_range(round, Index::Const(0), rounds, body)]
+            })]
+        })
+    }
+
+    /// A warp for each point, whose lanes share the iterations of a loop.
+    pub fn strips(&mut self, points: &Points, inner: &For) -> Stmt {
+        let rows = LANES / WARP;
+        let groups = (points.count() + (rows - 1)).floor_div(rows);
+        let rounds = (groups.clone() + (MOST - 1)).floor_div(MOST);
+        self.blocks(groups.min(Index::Const(MOST)), |mapper, block| {
+            vec![mapper.lanes("t", LANES, |mapper, lane| {
+                let round = mapper.function.fresh_var("round");
+                let number =
+                    (Index::Var(round) * MOST + block) * rows + lane.clone().floor_div(WARP);
+                let begin = inner.lower.iter().cloned().reduce(Index::max);
+                let begin = begin.unwrap_or(Index::Const(0)) + lane.modulo(WARP);
+                let own =
+                    For { lower: vec![begin], step: WARP, mark: Mark::Sequential, ..inner.clone() };
+                let body = mapper.point(points, number, vec![Stmt::For(own)]);
                 vec![Stmt::for_range(round, Index::Const(0), rounds, body)]
             })]
         })

@@ -19,14 +19,12 @@
 
 use dastac_loops::{Condition, Index, Space, Stmt, Store, Sum, Value, VarId};
 
-use super::mapper::{LANES, Mapper};
+use super::mapper::{LANES, Mapper, WARP};
 use super::space::Points;
 
 /// How many lanes share a row that has at most so many terms on average; more are the work of a whole block. Each lane
 /// has about as many terms as it can load at the same time.
 const WIDTHS: [(i64, i64); 4] = [(3, 1), (12, 4), (40, 8), (1024, WARP)];
-/// Lanes that load at the same time: those of a warp.
-const WARP: i64 = 32;
 /// So many sums, a lane for each, keep a device busy.
 const ENOUGH: i64 = 1 << 17;
 /// Sums of at least so many terms are shared where there are too few.
