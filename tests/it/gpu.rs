@@ -338,7 +338,7 @@ fn the_folder_for_measurements_runs_dry() {
     }
     // What is expected of other programs is wrong, and a file that is no matrix is told.
     let path = crate::root().join("examples/spmv_csr.stur");
-    let twice = std::fs::read_to_string(path).unwrap().replace(":= ", ":= 2 * ");
+    let twice = std::fs::read_to_string(path).unwrap().replace("y(i) := ", "y(i) := 2 * ");
     let twice = compile(&twice, options("grid")).unwrap().package().unwrap().to_bytes().unwrap();
     std::fs::write(folder.path().join("spmv_csr.grid.dastac"), twice).unwrap();
     assert!(measure(folder.path(), &list[1], "grid").wrong > 40);

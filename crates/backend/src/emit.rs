@@ -51,6 +51,14 @@ pub(crate) use self::names::is_identifier;
 pub(crate) use self::vectors::VectorFunctions;
 pub(crate) use self::width::IndexWidth;
 
+/// What lanes of a kernel keep in registers.
+pub(crate) struct Kept {
+    /// Bytes that each lane holds beyond barriers.
+    pub held: i64,
+    /// Values that are defined.
+    pub values: usize,
+}
+
 /// A module as MLIR text.
 pub(crate) struct Emitted {
     /// The text.
@@ -63,8 +71,8 @@ pub(crate) struct Emitted {
     pub math: bool,
     /// Bits of integers.
     pub width: IndexWidth,
-    /// Bytes that each lane of the exported functions holds beyond barriers.
-    pub held: Vec<i64>,
+    /// What each exported function keeps, of kernels.
+    pub kept: Vec<Kept>,
 }
 
 /// Writes `module`, with `prefix` in front of the names of functions.
@@ -103,7 +111,7 @@ pub(crate) fn emit(
         threads: unit.parallel,
         math: !unit.declarations.is_empty(),
         width,
-        held: Vec::new(),
+        kept: Vec::new(),
     })
 }
 
@@ -113,7 +121,7 @@ pub(crate) fn emit_kernels(module: &Module, prefix: &str, generation: u32) -> Re
     let width = IndexWidth::Bits64;
     let mut unit = Unit::new(prefix, &VectorFunctions::default(), width);
     unit.generation = generation;
-    let mut held = Vec::new();
+    let mut kept = Vec::new();
     let mut exported = Vec::new();
     for function in &module.functions {
         let Some(private) = &function.private else { continue };
@@ -125,14 +133,14 @@ pub(crate) fn emit_kernels(module: &Module, prefix: &str, generation: u32) -> Re
         unit.lanes = Some(lanes_of(function));
         let mut writer = Writer::new(module, function, name, &mut unit);
         writer.private_function(private)?;
-        held.push(writer.held);
+        kept.push(Kept { held: writer.held, values: writer.next });
     }
     unit.declarations.values().for_each(|declaration| unit.functions.push_str(declaration));
     Ok(Emitted {
         text: format!("{}module {{\n{}}}\n", aliases(module, width.huge()), unit.functions),
         exported,
         threads: false,
-        held,
+        kept,
         math: unit.declarations.keys().any(|name| name.starts_with("__nv_")),
         width,
     })

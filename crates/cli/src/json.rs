@@ -4,9 +4,12 @@ use std::borrow::Cow;
 
 use dastac::contract::{self, Plan, Stepped};
 use dastac::runtime::TensorFacts;
+use dastac::runtime::cuda::DeviceTimes;
 use dastac::workspaces::UsedWorkspace;
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
+
+use super::report::nanoseconds;
 
 /// Keys in a given order.
 pub struct Ordered<T>(pub Vec<(String, T)>);
@@ -56,6 +59,9 @@ pub struct Report {
     /// What cores inside of memory took and counted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pim: Option<dastac::runtime::pim::Report>,
+    /// What a device took in the last run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cuda: Option<Device>,
     /// Floating-point operations of one run; null when they could not be counted.
     pub flops: Option<u128>,
     /// Largest error relative to max(1, |reference|); null without `--verify`. An error that is no number is the
@@ -67,6 +73,37 @@ pub struct Report {
     /// How `--verify` checked each result, where sizes were too large for dense arrays.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub checks: Vec<Check>,
+}
+
+/// Where the time of a device went.
+#[derive(Serialize)]
+pub struct Device {
+    /// Kernels that were started.
+    pub launches: u64,
+    /// From before the first kernel to after the last one, as the device measures it.
+    pub kernels_ns: u64,
+    /// Copies of arguments to the device.
+    pub to_device_ns: u64,
+    /// Copies of results to the host.
+    pub to_host_ns: u64,
+    /// Bytes that were copied to the device.
+    pub bytes_to_device: u64,
+    /// Bytes that were copied to the host.
+    pub bytes_to_host: u64,
+}
+
+impl Device {
+    /// In the units of reports.
+    pub fn of(times: DeviceTimes) -> Device {
+        Device {
+            launches: times.launches as u64,
+            kernels_ns: nanoseconds(times.kernels),
+            to_device_ns: nanoseconds(times.to_device),
+            to_host_ns: nanoseconds(times.to_host),
+            bytes_to_device: times.bytes_to_device,
+            bytes_to_host: times.bytes_to_host,
+        }
+    }
 }
 
 /// How a result was checked.

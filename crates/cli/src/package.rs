@@ -63,7 +63,8 @@ pub fn run(terminal: &Terminal, args: &RunArgs) -> Result<Outcome> {
     for repeat in 1..=args.repeat {
         progress.stage(format!("running ({repeat} of {})", args.repeat));
         // Of several, the last one is reported.
-        instance.executable().kernel().take_report();
+        let kernel = instance.executable().kernel();
+        (kernel.take_report(), kernel.take_times());
         times.push(instance.execute().map_err(|error| failed(error.into()))?);
     }
     for (id, path) in &plan.outputs {
@@ -84,7 +85,8 @@ pub fn run(terminal: &Terminal, args: &RunArgs) -> Result<Outcome> {
         workspaces: Vec::new(),
         before: true,
     };
-    let cores = instance.executable().kernel().take_report();
+    let kernel = instance.executable().kernel();
+    let (cores, device) = (kernel.take_report(), kernel.take_times());
     if let Some(path) = &args.timeline {
         timeline::write(path, cores.as_ref())?;
     }
@@ -96,6 +98,7 @@ pub fn run(terminal: &Terminal, args: &RunArgs) -> Result<Outcome> {
         threads,
         trips: None,
         cores,
+        device,
         verdict: &verdict,
     };
     report::print(run, args.json, run::printed(&plan.outputs))?;

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use dastac::contract::{Expanded, Stepped};
 use dastac::elements::count;
+use dastac::runtime::cuda::DeviceTimes;
 use dastac::runtime::{Instance, TensorFacts};
 use dastac::trips::FunctionTrips;
 use dastac::workspaces::UsedWorkspace;
@@ -31,6 +32,8 @@ pub struct Run<'a> {
     pub trips: Option<Vec<FunctionTrips>>,
     /// What cores inside of memory counted in the last run.
     pub cores: Option<dastac::runtime::pim::Report>,
+    /// How long kernels and copies of a device took in the last run.
+    pub device: Option<DeviceTimes>,
     /// What a comparison with the reference found.
     pub verdict: &'a Verdict,
 }
@@ -100,6 +103,7 @@ fn report(run: &Run<'_>) -> Report {
         trips: run.trips.as_deref().map(trips::report),
         flops: *flops,
         pim: run.cores.clone(),
+        cuda: run.device.map(json::Device::of),
         max_error,
         verify_note,
         checks: run.verdict.checks(),
@@ -203,11 +207,23 @@ fn human(run: &Run<'_>, report: &Report) -> String {
         Some(cores) => cores::human(cores),
         None => timing(report, run.times),
     };
+    text += &report.cuda.as_ref().map(device).unwrap_or_default();
     text += &run.verdict.human();
     if let Some(trips) = &run.trips {
         text += &format!("\n{}", trips::human(trips));
     }
     text
+}
+
+/// `on the device: 3.1 ms (2.0 ms to it, 0.8 ms in 2 kernels, 0.3 ms from it)`.
+fn device(device: &json::Device) -> String {
+    let [to, kernels, from] =
+        [device.to_device_ns, device.kernels_ns, device.to_host_ns].map(duration);
+    let (total, launches) = (
+        duration(device.to_device_ns + device.kernels_ns + device.to_host_ns),
+        count(device.launches, "kernel"),
+    );
+    format!("on the device: {total} ({to} to it, {kernels} in {launches}, {from} from it)\n")
 }
 
 /// `C(i, k)` in a dense workspace for each i.

@@ -93,11 +93,13 @@ pub fn run(terminal: &Terminal, args: &RunArgs) -> Result<Outcome> {
     for repeat in 1..=args.repeat {
         progress.stage(format!("running ({repeat} of {})", args.repeat));
         // Of several, the last one is reported.
-        ready.instance().executable().kernel().take_report();
+        let kernel = ready.instance().executable().kernel();
+        (kernel.take_report(), kernel.take_times());
         let time = ready.instance_mut().execute();
         times.push(time.map_err(|error| failed(error.into()))?);
     }
-    let cores = ready.instance().executable().kernel().take_report();
+    let kernel = ready.instance().executable().kernel();
+    let (cores, device) = (kernel.take_report(), kernel.take_times());
     if let Some(path) = &args.timeline {
         timeline::write(path, cores.as_ref())?;
     }
@@ -117,8 +119,8 @@ pub fn run(terminal: &Terminal, args: &RunArgs) -> Result<Outcome> {
     drop(progress);
     let file = source.path.display().to_string();
     let instance = ready.instance();
-    let run =
-        Run { file, instance, compiled, times: &times, threads, trips, cores, verdict: &verdict };
+    let (times, verdict) = (&times[..], &verdict);
+    let run = Run { file, instance, compiled, times, threads, trips, cores, device, verdict };
     report::print(run, args.json, printed(&plan.outputs))?;
     Ok(if verdict.disagrees() { Outcome::Disagreement } else { Outcome::Done })
 }

@@ -10,7 +10,7 @@ use llvm_sys::target_machine::LLVMCodeGenFileType;
 use super::{library, plan};
 use crate::Result;
 use crate::cpu::Clock;
-use crate::emit::{self, Emitted};
+use crate::emit::{self, Emitted, Kept};
 use crate::llvm::{Code, KernelEntry, Spec, TargetMachine};
 use crate::mlir::Session;
 
@@ -24,8 +24,15 @@ pub(super) fn mlir(module: &Module, options: &CodeOptions, generation: u32) -> R
     Ok(emit::emit_kernels(module, &options.prefix, generation)?.text)
 }
 
-/// A lane that holds more bytes beyond barriers has more registers than the others.
-const MANY: i64 = 128;
+/// Blocks that a multiprocessor is to have at the same time: more of them hide how long memory takes, and leave fewer
+/// registers for each lane (64 of 4 blocks). The bounds are those at which no example has values in memory.
+fn blocks(kept: &Kept) -> u32 {
+    match kept {
+        Kept { held: 129.., .. } | Kept { values: 601.., .. } => 1,
+        Kept { values: 181.., .. } => 2,
+        _ => 4,
+    }
+}
 
 /// How long each step took.
 pub(super) type Timings = Vec<(&'static str, Duration)>;
@@ -82,11 +89,11 @@ fn translated(
     let entries: Vec<KernelEntry<'_>> = grid
         .kernels
         .iter()
-        .zip(emitted.held.iter())
-        .map(|(kernel, held)| KernelEntry {
+        .zip(&emitted.kept)
+        .map(|(kernel, kept)| KernelEntry {
             name: &kernel.name,
             lanes: kernel.lanes,
-            blocks: if *held > MANY { 1 } else { 2 },
+            blocks: blocks(kept),
         })
         .collect();
     let code = Code::kernels(&module, &entries, &machine)?;

@@ -76,6 +76,25 @@ impl Shape {
         if element == Element::F64 { Shape::TOGETHER } else { Shape::ALONE }
     }
 
+    /// Which lane holds the element in a row and column of the tile, and as which of its elements.
+    fn holder(&self, [row, column]: [Index; 2]) -> [Index; 2] {
+        let part = |index: &Index, by: i64, count: i64| index.clone().floor_div(by).modulo(count);
+        let own = |index: &Index, loops: &[(i64, i64); 2]| {
+            let [(outer, by), (inner, _)] = *loops;
+            part(index, by, outer) * inner + index.clone().modulo(inner)
+        };
+        let columns: i64 = self.own[1].iter().map(|(count, _)| count).product();
+        let number = own(&row, &self.own[0]) * columns + own(&column, &self.own[1]);
+        let lane = match self.together {
+            true => {
+                let warp = row.clone().floor_div(32) * 2 + column.clone().floor_div(32);
+                warp * 32 + part(&row, 1, 8) * 4 + part(&column, 2, 4)
+            }
+            false => part(&row, 4, 16) * 16 + part(&column, 4, 16),
+        };
+        [lane, number]
+    }
+
     /// Elements that a lane holds.
     fn held(&self) -> i64 {
         self.own.iter().flatten().map(|(count, _)| count).product()
@@ -258,22 +277,21 @@ impl Mapper<'_> {
         let [.., row, column] = &points.axes[..] else { return plain };
         let enough = [row, column].map(|axis| Index::Const(WORTH).at_most(Index::Var(axis.extent)));
         let shape = Shape::of(element);
-        let whole = vec![self.tiles(points, product, (shape, element), None)];
         let then = match self.in_parts(points, product, (shape, element)) {
-            Some((condition, split)) => choose(condition, split, whole),
-            None => whole,
+            Some(shared) => shared,
+            None => vec![self.tiles(points, product, (shape, element), None)],
         };
         choose(Condition::all(enough), then, plain)
     }
 
-    /// Kernels for few tiles whose sums are long: blocks share the terms of a tile, and what each has is added up in the
-    /// end.
+    /// A kernel of which several blocks share the terms of a tile, where there are few tiles and sums are long, and one
+    /// that adds up what they have in the end.
     fn in_parts(
         &mut self,
         points: &Points,
         product: &Product<'_>,
         (shape, element): (Shape, Element),
-    ) -> Option<(Condition, Vec<Stmt>)> {
+    ) -> Option<Vec<Stmt>> {
         let mut lengths = Vec::new();
         for terms in &product.terms {
             let low = points.extreme(&terms.lower, Index::max, false)?;
@@ -281,20 +299,14 @@ impl Mapper<'_> {
             lengths.push((low.clone(), high - low));
         }
         let terms = lengths.iter().map(|(_, length)| length.clone()).reduce(Index::max)?;
-        let [rows, columns] = tiles_of(points, shape);
-        let (outer, _) = points.axes.split_at(points.axes.len() - 2);
+        let (outer, inner) = points.axes.split_at(points.axes.len() - 2);
         let outer = Points { axes: outer.to_vec(), guards: Vec::new() };
-        let tiles = outer.count() * rows * columns;
-        let few = tiles.clone().at_most(Index::Const(BUSY / 2));
-        let condition = few.and(Index::Const(2 * PART).at_most(terms.clone()));
-        if condition.as_bool() == Some(false) {
-            return None;
-        }
-        let [parts, part, chunk] =
-            ["parts", "part", "chunk"].map(|name| self.function.fresh_var(name));
-        let most = Index::Const(BUSY).quotient(tiles.max(Index::Const(1)));
+        let [rows, columns] = tiles_of(points, shape);
+        let tiles = outer.count() * rows.clone() * columns.clone();
+        let names = ["tiles", "parts", "part", "chunk"];
+        let [each, parts, part, chunk] = names.map(|name| self.function.fresh_var(name));
+        let most = Index::Const(BUSY).quotient(Index::Var(each).max(Index::Const(1)));
         let count = terms.clone().floor_div(PART).min(most).max(Index::Const(1));
-        let size = points.count() * Index::Var(parts);
         let partial = self.module.fresh_buffer("partial", element, Index::Const(0));
         let mut own = Product { store: product.store, terms: product.terms.clone() };
         for (terms, (low, _)) in own.terms.iter_mut().zip(&lengths) {
@@ -302,29 +314,37 @@ impl Mapper<'_> {
             terms.upper.push(first.clone() + Index::Var(chunk));
             terms.lower.push(first);
         }
-        let held = Parts { part, parts, partial };
+        let held = Parts { part, parts, partial, each };
         let kernel = self.tiles(points, &own, (shape, element), Some(&held));
-        let each = self.function.fresh_var("p");
-        let place = points.count() * Index::Var(each) + number_of(points);
-        let total =
-            Value::sum(each, Index::Const(0), Index::Var(parts), Value::load(partial, place));
-        let value = match product.terms.len() {
-            1 => product.store.value.map_sums(&|_| total.clone()),
-            _ => total,
+        // The lane that holds the element of a point, of the tile that it is in.
+        let place = |at: usize| {
+            let from = Index::Var(inner[at].var) - ends_of(inner, at)[0].clone();
+            [from.clone().floor_div(shape.tile[at]), from.modulo(shape.tile[at])]
         };
-        let last = Stmt::Store(Store { value, ..product.store.clone() });
-        let last = self.points(points, &[last]);
+        let [[row_tile, row], [column_tile, column]] = [place(0), place(1)];
+        let slice = number_of(&outer) * rows;
+        let tile = (slice + row_tile) * columns + column_tile;
+        let [lane, number] = shape.holder([row, column]);
+        let p = self.function.fresh_var("p");
+        let tile = Index::Var(p) * Index::Var(each) + tile;
+        let place = (tile * shape.held() + number) * LANES + lane;
+        let total = Value::sum(p, Index::Const(0), Index::Var(parts), Value::load(partial, place));
+        let last = self.points(points, &[product.stored(total)]);
+        let shared = Index::Const(2).at_most(Index::Var(parts));
         // Panels begin at multiples of their terms.
         let length = (terms + (Index::Var(parts) - 1)).quotient(Index::Var(parts));
         let length = (length + (DEPTH - 1)).floor_div(DEPTH) * DEPTH;
+        let own = Index::Var(parts) * Index::Var(each) * (shape.held() * LANES);
         let body = vec![Stmt::Workspace(Workspace {
             buffer: partial,
-            size,
+            // Nothing where each tile is one block's.
+            size: (Index::Var(parts).min(Index::Const(2)) - 1) * own,
             zero: false,
             instead: None,
-            body: vec![kernel, last],
+            body: vec![kernel, Stmt::when(shared, vec![last])],
         })];
-        Some((condition, vec![bind(parts, count, vec![bind(chunk, length, body)])]))
+        let body = vec![bind(parts, count, vec![bind(chunk, length, body)])];
+        Some(vec![bind(each, tiles, body)])
     }
 
     fn tiles(
@@ -338,10 +358,9 @@ impl Mapper<'_> {
         let outer = Points { axes: outer.to_vec(), guards: Vec::new() };
         let counts = tiles_of(points, shape);
         let [rows, columns] = counts.clone();
-        let each = outer.count() * rows * columns;
         let blocks = match parts {
-            Some(parts) => each.clone() * Index::Var(parts.parts),
-            None => each.clone(),
+            Some(parts) => Index::Var(parts.each) * Index::Var(parts.parts),
+            None => outer.count() * rows * columns,
         };
         self.blocks(blocks, |mapper, block| {
             let names = ["slice", "rows", "columns", "block"];
@@ -352,10 +371,7 @@ impl Mapper<'_> {
             let tiles = rows * columns.clone();
             let within = number.clone() - Index::Var(slice) * tiles.clone();
             let column = within.clone() - Index::Var(tile_row) * columns.clone();
-            let place = parts.map(|parts| {
-                let first = points.count() * Index::Var(parts.part);
-                (parts.partial, first + number_of(points))
-            });
+            let place = parts.map(|parts| (parts, block.clone() * (shape.held() * LANES)));
             let body =
                 mapper.tile(inner, product, [tile_row, tile_column], (shape, element, place));
             let body = outer.at(Index::Var(slice), body, mapper.function);
@@ -365,6 +381,7 @@ impl Mapper<'_> {
             match parts {
                 None => body,
                 Some(parts) => {
+                    let each = Index::Var(parts.each);
                     let rest = block.clone() - Index::Var(parts.part) * each.clone();
                     let body = vec![bind(own, rest, body)];
                     vec![bind(parts.part, block.quotient(each), body)]
@@ -379,7 +396,7 @@ impl Mapper<'_> {
         axes: &[Axis],
         product: &Product<'_>,
         tile: [VarId; 2],
-        (shape, element, place): (Shape, Element, Option<(BufferId, Index)>),
+        (shape, element, place): (Shape, Element, Option<(&Parts, Index)>),
     ) -> Vec<Stmt> {
         let [row, column] = axes else { return Vec::new() };
         let names = ["first", "end"].map(|name| [row, column].map(|axis| (name, axis)));
@@ -417,22 +434,15 @@ impl Mapper<'_> {
         for terms in &product.terms {
             body.extend(self.multiplied(terms, &edges, &memory));
         }
-        body.push(self.stored(axes, (product, place), &edges, &memory));
+        body.extend(self.stored(axes, (product, place), &edges, &memory));
         let body = buffers.into_iter().zip(sizes).fold(body, |body, (buffer, (size, _))| {
             let size = Index::Const(size);
             vec![Stmt::Workspace(Workspace { buffer, size, zero: false, instead: None, body })]
         });
         let some = edges.iter().map(|edge| edge.first.clone().less(edge.end.clone()));
         let body = vec![Stmt::when(Condition::all(some.collect::<Vec<_>>()), body)];
-        // Bounds that are known for the whole block; all others are asked for at each point.
         (0..2).rev().fold(body, |body, at| {
-            let (axis, other) = (&axes[at], &axes[1 - at]);
-            let known = |bound: &&Index| !bound.mentions(other.var);
-            let lower = axis.lower.iter().filter(known).cloned().reduce(Index::max);
-            let upper = axis.upper.iter().filter(known).cloned().reduce(Index::min);
-            let begin = lower.unwrap_or(axis.low.clone()).max(axis.low.clone());
-            let high = axis.low.clone() + Index::Var(axis.extent);
-            let end = upper.unwrap_or(high.clone()).min(high);
+            let [begin, end] = ends_of(axes, at);
             let first = begin + Index::Var(tile[at]) * shape.tile[at];
             vec![bind(firsts[at], first, vec![bind(ends[at], end, body)])]
         })
@@ -692,26 +702,17 @@ impl Mapper<'_> {
         vec![copies, products]
     }
 
-    /// Stores what lanes hold at the points that there are.
+    /// Stores what lanes hold: at the points that there are, or all of it where other blocks have a part, too.
     fn stored(
         &mut self,
         axes: &[Axis],
-        (product, place): (&Product<'_>, Option<(BufferId, Index)>),
+        (product, place): (&Product<'_>, Option<(&Parts, Index)>),
         edges: &[Edge<'_>; 2],
         memory: &Memory,
-    ) -> Stmt {
-        let store = product.store;
-        self.lanes("t", LANES, |mapper, lane| {
+    ) -> Vec<Stmt> {
+        let whole = self.lanes("t", LANES, |mapper, lane| {
             vec![mapper.owned(memory.shape, &lane, |_, at, places| {
-                let total = Value::load(memory.held, at);
-                let last = match (place, product.terms.len()) {
-                    (Some((partial, place)), _) => Stmt::set(partial, place, total),
-                    (None, 1) => {
-                        let value = store.value.map_sums(&|_| total.clone());
-                        Stmt::Store(Store { value, ..store.clone() })
-                    }
-                    (None, _) => Stmt::Store(Store { value: total, ..store.clone() }),
-                };
+                let last = product.stored(Value::load(memory.held, at));
                 let heads = axes.iter().zip(edges).zip(places);
                 heads.rev().fold(vec![last], |body, ((axis, edge), place)| {
                     let value = edge.first.clone() + place.clone();
@@ -722,7 +723,27 @@ impl Mapper<'_> {
                     vec![Stmt::For(For { var: axis.var, lower, upper, step: 1, mark, body })]
                 })
             })]
-        })
+        });
+        let Some((parts, place)) = place else { return vec![whole] };
+        let part = self.lanes("t", LANES, |mapper, lane| {
+            let r = mapper.function.fresh_var("r");
+            let at = Index::Var(r) * LANES + lane;
+            let held = Value::load(memory.held, at.clone());
+            let copy = Stmt::set(parts.partial, place + at, held);
+            vec![unrolled(r, memory.shape.held(), vec![copy])]
+        });
+        choose(Index::Var(parts.parts).less(Index::Const(2)), vec![whole], vec![part])
+    }
+}
+
+impl Product<'_> {
+    /// The store, of a sum.
+    fn stored(&self, total: Value) -> Stmt {
+        let value = match self.terms.len() {
+            1 => self.store.value.map_sums(&|_| total.clone()),
+            _ => total,
+        };
+        Stmt::Store(Store { value, ..self.store.clone() })
     }
 }
 
@@ -731,8 +752,10 @@ struct Parts {
     /// Which part is a block's, and how many there are.
     part: VarId,
     parts: VarId,
-    /// What each part has at each point.
+    /// What the lanes of each part hold of each tile.
     partial: BufferId,
+    /// The number of tiles.
+    each: VarId,
 }
 
 /// How many tiles there are one below the other, and side by side.
@@ -741,6 +764,18 @@ fn tiles_of(points: &Points, shape: Shape) -> [Index; 2] {
     [0, 1].map(|at: usize| {
         (Index::Var(inner[at].extent) + (shape.tile[at] - 1)).floor_div(shape.tile[at])
     })
+}
+
+/// Where rows, or columns, begin and end, as far as it is known for a whole block; all other bounds are asked for at each
+/// point.
+fn ends_of(axes: &[Axis], at: usize) -> [Index; 2] {
+    let (axis, other) = (&axes[at], &axes[1 - at]);
+    let known = |bound: &&Index| !bound.mentions(other.var);
+    let lower = axis.lower.iter().filter(known).cloned().reduce(Index::max);
+    let upper = axis.upper.iter().filter(known).cloned().reduce(Index::min);
+    let high = axis.low.clone() + Index::Var(axis.extent);
+    let begin = lower.unwrap_or(axis.low.clone()).max(axis.low.clone());
+    [begin, upper.unwrap_or(high.clone()).min(high)]
 }
 
 /// The number of a point in the box of all.
