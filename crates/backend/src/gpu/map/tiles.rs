@@ -499,11 +499,14 @@ impl Mapper<'_> {
         // Terms in front of those that all rows and columns have, and behind them.
         let step = self.function.fresh_var("step");
         let side = self.function.fresh_var("side");
-        let rest = self.some_terms(&tasks, step, &stops);
+        let stop = self.function.fresh_var("stop");
+        let rest = self.some_terms(&tasks, step, &Index::Var(stop));
         let rest = |lower: Index, upper: Index| {
-            let (lower, upper) = (vec![lower], vec![upper]);
+            let (lower, stops) = (vec![lower], upper);
+            let upper = vec![Index::Var(stop)];
             let mark = Mark::Sequential;
-            Stmt::For(For { var: step, lower, upper, step: DEPTH, mark, body: rest })
+            let all = For { var: step, lower, upper, step: DEPTH, mark, body: rest };
+            bind(stop, stops, vec![Stmt::For(all)])
         };
         let behind = lasts.clone();
         let rest = match varies {
