@@ -7,6 +7,9 @@
 use dastac_loops::{BufferId, Condition, Element, Index, SymbolId, VarId};
 use serde::{Deserialize, Serialize};
 
+/// Blocks of a row of a grid that has several rows: block `b` is in row `b / GRID_ROW`.
+pub const GRID_ROW: i64 = 1 << 30;
+
 /// A module as code for a grid.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Grid {

@@ -11,10 +11,12 @@ use super::warps;
 use super::writer::{Ssa, Writer, line};
 use crate::Result;
 use dastac_loops::{BufferId, Element, For, Function, Index, Mark, ParallelLevel, Stmt};
+use dastac_target::launch::GRID_ROW;
 use std::fmt::Write;
 
-/// The identifier of a block in its grid, and that of a lane in its block.
+/// The identifier of a block in its row of the grid, of this row, and of a lane in its block.
 const BLOCK: &str = "llvm.nvvm.read.ptx.sreg.ctaid.x";
+const ROW: &str = "llvm.nvvm.read.ptx.sreg.ctaid.y";
 const LANE: &str = "llvm.nvvm.read.ptx.sreg.tid.x";
 /// All lanes of a block wait here for each other.
 const BARRIER: &str = "llvm.nvvm.barrier.cta.sync.aligned.all";
@@ -54,13 +56,21 @@ impl Writer<'_, '_> {
     pub(super) fn on_grid(&mut self, inner: &For) -> Result<()> {
         match inner.mark {
             Mark::Parallel(ParallelLevel::Blocks) => {
-                let block = self.number_of(BLOCK);
+                let [block, row] = [BLOCK, ROW].map(|register| self.number_of(register));
+                let length = self.index_constant(GRID_ROW);
+                let first = self.define(format_args!("arith.muli {row}, {length} : index"));
+                let block = self.define(format_args!("arith.addi {first}, {block} : index"));
                 let lower = self.extremum(&inner.lower, "arith.maxsi")?;
+                let upper = self.extremum(&inner.upper, "arith.minsi")?;
                 let step = self.index_constant(inner.step);
                 let from = self.define(format_args!("arith.muli {block}, {step} : index"));
                 let value = self.define(format_args!("arith.addi {lower}, {from} : index"));
-                self.bind_all(&[inner.var], &[value]);
-                self.stmts(&inner.body)?;
+                self.bind_all(&[inner.var], &[value.clone()]);
+                // Of several rows, the last one may have blocks that nobody asked for.
+                let some = self.define(format_args!("arith.cmpi slt, {value}, {upper} : index"));
+                line!(self, "scf.if {some} {{");
+                self.block(|writer| writer.stmts(&inner.body))?;
+                line!(self, "}}");
             }
             Mark::Parallel(ParallelLevel::Lanes) => self.on_lanes(inner)?,
             _ => return Err(self.invalid(format_args!("a loop of a kernel is on threads"))),

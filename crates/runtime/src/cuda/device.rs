@@ -181,8 +181,8 @@ impl Device for Loaded {
         self.driver.check(status, "clear memory")
     }
 
-    fn launch(&self, kernel: usize, shape: [u32; 2], given: &[u64]) -> Result<(), CudaError> {
-        let [blocks, lanes] = shape;
+    fn launch(&self, kernel: usize, shape: [u32; 3], given: &[u64]) -> Result<(), CudaError> {
+        let [row, rows, lanes] = shape;
         let mut values = given.to_vec();
         let mut pointers: Vec<*mut c_void> =
             values.iter_mut().map(|value| std::ptr::from_mut(value).cast()).collect();
@@ -190,8 +190,8 @@ impl Device for Loaded {
         let status = unsafe {
             (self.driver.launch)(
                 self.functions[kernel],
-                blocks,
-                1,
+                row,
+                rows,
                 1,
                 lanes,
                 1,

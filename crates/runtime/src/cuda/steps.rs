@@ -10,14 +10,14 @@ use dastac_elements::Element;
 use dastac_loops::abi::Signature;
 use dastac_loops::eval::{Env, eval_range};
 use dastac_loops::{BufferId, EvalError, Index, Mode, VarId};
-use dastac_target::launch::{Allocate, Grid, HostFunction, Launch, Repeat, Step};
+use dastac_target::launch::{Allocate, GRID_ROW, Grid, HostFunction, Launch, Repeat, Step};
 
 use super::error::CudaError;
 use super::times::DeviceTimes;
 use crate::argument::Argument;
 
-/// Most blocks of a grid.
-const BLOCKS: i64 = (1 << 31) - 1;
+/// Most rows of a grid.
+const ROWS: i64 = 65_535;
 
 /// A device, as far as a host sees it.
 pub(super) trait Device {
@@ -31,8 +31,8 @@ pub(super) trait Device {
     fn read(&self, address: u64, to: &mut [u8]) -> Result<(), CudaError>;
     /// Sets bytes to 0.
     fn clear(&self, address: u64, bytes: usize) -> Result<(), CudaError>;
-    /// Starts a kernel with blocks and lanes.
-    fn launch(&self, kernel: usize, shape: [u32; 2], given: &[u64]) -> Result<(), CudaError>;
+    /// Starts a kernel with blocks in rows, rows and lanes.
+    fn launch(&self, kernel: usize, shape: [u32; 3], given: &[u64]) -> Result<(), CudaError>;
     /// A mark in time, after the kernels that were started.
     fn mark(&self) -> Result<u64, CudaError>;
     /// Waits for the kernels before the second mark, and gives the time between both.
@@ -180,7 +180,10 @@ impl Run<'_, '_> {
         if blocks <= 0 {
             return Ok(());
         }
-        if blocks > BLOCKS {
+        // In several rows where one is not enough.
+        let rest = i64::from(blocks % GRID_ROW != 0);
+        let [row, rows] = [blocks.min(GRID_ROW), blocks / GRID_ROW + rest];
+        if rows > ROWS {
             return Err(CudaError::Blocks { kernel: kernel.name.clone(), blocks });
         }
         let mut given = Vec::new();
@@ -199,9 +202,9 @@ impl Run<'_, '_> {
         if given.len() != kernel.integers + kernel.symbols.len() + kernel.buffers {
             return Err(CudaError::Damaged(format!("`{}` takes other arguments", kernel.name)));
         }
-        let blocks = u32::try_from(blocks).unwrap_or(u32::MAX);
+        let [row, rows] = [row, rows].map(|count| u32::try_from(count).unwrap_or(u32::MAX));
         self.launches += 1;
-        self.memory.device.launch(launch.kernel, [blocks, kernel.lanes], &given)
+        self.memory.device.launch(launch.kernel, [row, rows, kernel.lanes], &given)
     }
 
     fn repeat(&mut self, repeat: &Repeat) -> Result<(), CudaError> {

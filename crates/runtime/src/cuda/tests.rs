@@ -14,7 +14,7 @@ use super::steps::{self, Device};
 use crate::argument::Argument;
 
 /// A kernel, its blocks and lanes, and its arguments.
-type Launched = (usize, [u32; 2], Vec<u64>);
+type Launched = (usize, [u32; 3], Vec<u64>);
 
 /// Memory by its address; a kernel adds its first integer to all bytes of its last buffer.
 #[derive(Default)]
@@ -57,7 +57,7 @@ impl Device for Remembers {
         self.write(address, &vec![0; bytes])
     }
 
-    fn launch(&self, kernel: usize, shape: [u32; 2], given: &[u64]) -> Result<(), CudaError> {
+    fn launch(&self, kernel: usize, shape: [u32; 3], given: &[u64]) -> Result<(), CudaError> {
         self.launches.borrow_mut().push((kernel, shape, given.to_vec()));
         let mut memory = self.memory.borrow_mut();
         let last = memory.get_mut(given.last().unwrap()).unwrap();
@@ -131,7 +131,7 @@ fn the_host_starts_kernels() {
     assert_eq!(bytes, [4, 5, 6]);
     let launches = device.launches.borrow();
     let shapes: Vec<_> = launches.iter().map(|(kernel, shape, _)| (*kernel, *shape)).collect();
-    assert_eq!(shapes, [(0, [4, 32]); 4]);
+    assert_eq!(shapes, [(0, [4, 1, 32]); 4]);
     assert_eq!(launches[2].2[..2], [2, 4]);
     // Two arguments, and the workspace twice.
     assert_eq!(*device.released.borrow(), 4);
@@ -144,6 +144,36 @@ fn nothing_is_started_for_no_blocks() {
     let mut arguments = [Argument::read(&counts), Argument::write(&mut bytes)];
     steps::call(&device, &grid(), &signature(), &[0], &mut arguments).unwrap();
     assert!(device.launches.borrow().is_empty());
+}
+
+#[test]
+fn many_blocks_are_in_rows() {
+    let device = Remembers { most: 1000, ..Remembers::default() };
+    let mut grid = grid();
+    grid.functions[0].steps = vec![Step::Launch(Launch {
+        kernel: 1,
+        blocks: Index::Symbol(dastac_loops::SymbolId(0)),
+        integers: Vec::new(),
+        buffers: Vec::new(),
+    })];
+    grid.kernels.push(Kernel {
+        integers: 0,
+        buffers: 0,
+        symbols: Vec::new(),
+        ..grid.kernels[0].clone()
+    });
+    let call = |blocks: i64| {
+        let (counts, mut bytes) = ([5_i32, 2], [1_u8]);
+        let mut arguments = [Argument::read(&counts), Argument::write(&mut bytes)];
+        steps::call(&device, &grid, &signature(), &[blocks], &mut arguments)
+    };
+    for blocks in [7, 1 << 30, (1 << 30) + 1, 3 << 30] {
+        call(blocks).unwrap();
+    }
+    let shapes: Vec<_> = device.launches.borrow().iter().map(|(_, shape, _)| *shape).collect();
+    let row = 1 << 30;
+    assert_eq!(shapes, [[7, 1, 32], [row, 1, 32], [row, 2, 32], [row, 3, 32]]);
+    assert!(matches!(call(1 << 47), Err(CudaError::Blocks { .. })));
 }
 
 #[test]

@@ -10,9 +10,6 @@ pub(crate) const LANES: i64 = 256;
 /// Lanes that load at the same time: those of a warp.
 pub(super) const WARP: i64 = 32;
 
-/// Blocks of a grid at most: devices have one less than twice as many.
-const MOST: i64 = 1 << 30;
-
 /// What is being mapped.
 pub(super) struct Mapper<'a> {
     pub module: &'a mut Module,
@@ -53,16 +50,12 @@ impl Mapper<'_> {
         Stmt::For(For { var, lower, upper, step: 1, mark, body })
     }
 
-    /// A lane for each point, or, where there are more than devices have lanes, for each of several rounds of points.
+    /// A lane for each point.
     pub fn points(&mut self, points: &Points, body: &[Stmt]) -> Stmt {
         let blocks = (points.count() + (LANES - 1)).floor_div(LANES);
-        let rounds = (blocks.clone() + (MOST - 1)).floor_div(MOST);
-        self.blocks(blocks.min(Index::Const(MOST)), |mapper, block| {
+        self.blocks(blocks, |mapper, block| {
             vec![mapper.lanes("t", LANES, |mapper, lane| {
-                let round = mapper.function.fresh_var("round");
-                let number = (Index::Var(round) * MOST + block) * LANES + lane;
-                let body = mapper.point(points, number, body.to_vec());
-                vec![Stmt::for_range(round, Index::Const(0), rounds, body)]
+                mapper.point(points, block * LANES + lane, body.to_vec())
             })]
         })
     }
@@ -71,18 +64,14 @@ impl Mapper<'_> {
     pub fn strips(&mut self, points: &Points, inner: &For) -> Stmt {
         let rows = LANES / WARP;
         let groups = (points.count() + (rows - 1)).floor_div(rows);
-        let rounds = (groups.clone() + (MOST - 1)).floor_div(MOST);
-        self.blocks(groups.min(Index::Const(MOST)), |mapper, block| {
+        self.blocks(groups, |mapper, block| {
             vec![mapper.lanes("t", LANES, |mapper, lane| {
-                let round = mapper.function.fresh_var("round");
-                let number =
-                    (Index::Var(round) * MOST + block) * rows + lane.clone().floor_div(WARP);
+                let number = block * rows + lane.clone().floor_div(WARP);
                 let begin = inner.lower.iter().cloned().reduce(Index::max);
                 let begin = begin.unwrap_or(Index::Const(0)) + lane.modulo(WARP);
-                let own =
-                    For { lower: vec![begin], step: WARP, mark: Mark::Sequential, ..inner.clone() };
-                let body = mapper.point(points, number, vec![Stmt::For(own)]);
-                vec![Stmt::for_range(round, Index::Const(0), rounds, body)]
+                let (lower, mark) = (vec![begin], Mark::Sequential);
+                let own = For { lower, step: WARP, mark, ..inner.clone() };
+                mapper.point(points, number, vec![Stmt::For(own)])
             })]
         })
     }

@@ -28,10 +28,10 @@ pub(super) const PASSES: &[Pass] = &[
         name: "map-kernels",
         about: "map parallel loops to blocks and lanes of a grid, all else to a grid of one lane",
         example: Example {
-            before: "parallel i = 0 to N { A[i] = 0.0 }",
+            before: "parallel i = 0 to N { A[2 * i] = 0.0 }",
             after: "for n = max(N, 0) to max(N, 0) + 1 { parallel(blocks) b = 0 to (n + 255) / 256 { \
                     parallel(lanes) t = 0 to 256 { for g = 256 * b + t to min(256 * b + t + 1, n) { \
-                    for i = g to min(g + 1, N) { A[i] = 0.0 } } } } }",
+                    for i = g to min(g + 1, N) { A[2 * i] = 0.0 } } } } }",
         },
         run: kernels::run,
     },
