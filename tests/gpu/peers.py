@@ -1,11 +1,13 @@
-"""What libraries of others take for the cases of a folder: `python3 peers.py FOLDER > peers.jsonl`.
+"""What was measured, beside what libraries of others take: `python3 peers.py FOLDER MEASURED > gpu.json`.
 
-Each case that names a peer is measured with random inputs of the same sizes, five times after two runs that do not
-count; the least time of the device is printed as JSON, a line each, with multiply-adds of the dense computation and
-those of dastac's.
+MEASURED has the lines of `measure`. Each case that names a peer is measured with random inputs of the same sizes, five
+times after two runs that do not count: the least time of the device. Cases without sizes of their own are examples, of
+which only what is wrong is kept.
 """
 
+import datetime
 import json
+import subprocess
 import sys
 
 import cupy
@@ -162,25 +164,52 @@ def conv(case, s):
 PEERS = {one.__name__: one for one in (copy, triangle_copy, ttm, matmul, gram, matvec, spmv, spmm, spgemm, conv)}
 
 
+def compared(case):
+    """What libraries take for a case."""
+    found = {"peers": {}}
+    try:
+        ways, work = PEERS[case["peer"]](case, case["symbols"])
+        if work:
+            found["dense"], found["part"] = work
+        for name, call in ways.items():
+            found["peers"][name] = device_seconds(call)
+    except Exception as error:  # what one library cannot do is no reason to measure nothing
+        print(f"{case['name']}: {type(error).__name__}: {error}", file=sys.stderr)
+    cupy.get_default_memory_pool().free_all_blocks()
+    torch.cuda.empty_cache()
+    return found
+
+
 def main():
     torch.backends.cuda.matmul.allow_tf32 = False
     with open(sys.argv[1] + "/cases.json") as file:
-        cases = json.load(file)
-    for case in cases:
-        if case.get("peer") not in PEERS:
-            continue
-        found = {"name": case["name"], "seconds": {}, "error": None}
-        try:
-            ways, work = PEERS[case["peer"]](case, case["symbols"])
-            if work:
-                found["dense"], found["part"] = work
-            for name, call in ways.items():
-                found["seconds"][name] = device_seconds(call)
-        except Exception as error:  # what one library cannot do is no reason to measure nothing
-            found["error"] = f"{type(error).__name__}: {error}"
-        print(json.dumps(found), flush=True)
-        cupy.get_default_memory_pool().free_all_blocks()
-        torch.cuda.empty_cache()
+        cases = {case["name"]: case for case in json.load(file)}
+    with open(sys.argv[2]) as file:
+        measured = [json.loads(line) for line in file]
+    examples = [one for one in measured if "/" not in one["name"]]
+    programs = [one for one in measured if "/" in one["name"]]
+    for one in programs:
+        case = cases[one["name"]]
+        if case.get("peer") in PEERS:
+            one.update(compared(case))
+    driver = subprocess.run(
+        ["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"],
+        capture_output=True,
+        text=True,
+    )
+    everything = {
+        "device": torch.cuda.get_device_name(),
+        "driver": driver.stdout.split("\n")[0].strip(),
+        "date": datetime.date.today().isoformat(),
+        "libraries": {"torch": torch.__version__, "cupy": cupy.__version__, "cuda": torch.version.cuda},
+        "cases": programs,
+        "examples": {
+            "count": len(examples),
+            "wrong": [one["name"] for one in examples if one["wrong"]],
+            "failed": {one["name"]: one["error"] for one in examples if one["error"]},
+        },
+    }
+    print(json.dumps(everything, indent=1))
 
 
 main()

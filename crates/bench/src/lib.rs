@@ -20,6 +20,7 @@ pub mod figures;
 mod fill;
 pub mod goal;
 pub mod goals;
+pub mod gpu;
 pub mod job;
 pub mod kernels;
 pub mod machine;

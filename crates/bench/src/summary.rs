@@ -136,7 +136,7 @@ fn levels(text: &mut String, results: &Results) {
 }
 
 /// A table in Markdown; headings that begin with `>` are of numbers.
-fn write_table(text: &mut String, headings: &[String], cells: &[Vec<String>]) {
+pub(crate) fn write_table(text: &mut String, headings: &[String], cells: &[Vec<String>]) {
     let names: Vec<&str> = headings.iter().map(|h| h.trim_start_matches('>')).collect();
     let rule: Vec<&str> =
         headings.iter().map(|h| if h.starts_with('>') { "--:" } else { "---" }).collect();

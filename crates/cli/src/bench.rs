@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use dastac::target::file;
 use dastac_bench::figures::{self, FIGURES, Figure, Scope, table_systems};
+use dastac_bench::gpu;
 use dastac_bench::job::{Places, measure_apart};
 use dastac_bench::kernels::KERNELS;
 use dastac_bench::machine::{Machine, Rates};
@@ -27,6 +28,9 @@ use super::{Outcome, Result, Terminal, described, output, this};
 pub fn bench(terminal: &Terminal, args: &BenchArgs) -> Result<Outcome> {
     super::watchdog::stop();
     let scope = scope(args)?;
+    if let Some(path) = &args.gpu {
+        return on_gpu(path, args.summary.as_deref());
+    }
     let figures = chosen(args)?;
     let jobs = figures::merged(figures.iter().flat_map(|f| figures::jobs(*f, &scope)).collect());
     if jobs.is_empty() {
@@ -130,6 +134,36 @@ pub fn bench(terminal: &Terminal, args: &BenchArgs) -> Result<Outcome> {
     Ok(Outcome::Done)
 }
 
+/// What was measured on a machine with a GPU.
+fn on_gpu(path: &Path, document: Option<&Path>) -> Result<Outcome> {
+    let measured = gpu::read(path).map_err(|error| {
+        Failure::user(format!("`{}`: {error}", path.display()))
+            .hint("`./x gpu` makes a folder whose runner writes such a file")
+    })?;
+    let (headings, cells) = gpu::cells(&measured);
+    let headings: Vec<&str> = headings.iter().map(String::as_str).collect();
+    let [above, below] = gpu::notes(&measured);
+    output::stdout(format!("{above}\n{}{below}\n", table(&headings, cells)).as_bytes())?;
+    if let Some(document) = document {
+        summarise(document, vec![(gpu::MARKERS, Some(gpu::markdown(&measured)))])?;
+    }
+    Ok(Outcome::Done)
+}
+
+/// Writes texts between their markers into a document.
+fn summarise(path: &Path, parts: Vec<([&str; 2], Option<String>)>) -> Result<()> {
+    let cannot = |why: String| Failure::user(format!("`{}`: {why}", path.display()));
+    let mut document = std::fs::read_to_string(path).map_err(|error| cannot(reason(&error)))?;
+    for ([begin, end], text) in parts {
+        let Some(text) = text else { continue };
+        document = summary::replace(&document, [begin, end], &text).ok_or_else(|| {
+            cannot("there is no place for the summary".into())
+                .hint(format!("it goes between the lines `{begin}` and `{end}`"))
+        })?;
+    }
+    output::file(path, &mut |out| out.write_all(document.as_bytes()))
+}
+
 /// What was measured, as JSON.
 fn json(results: &Results, jobs: &[&Job]) -> Result<Outcome> {
     let cases = jobs.iter().filter_map(|job| results.cases.get(&job.key()));
@@ -177,20 +211,10 @@ fn reports(results: &Results, args: &BenchArgs) -> Result<String> {
         write(&file, &svg::svg(&chart, true))?;
     }
     if let Some(path) = &args.summary {
-        let cannot = |why: String| Failure::user(format!("`{}`: {why}", path.display()));
-        let document = std::fs::read_to_string(path).map_err(|error| cannot(reason(&error)))?;
         let tables = (!results.table.is_empty()).then(|| summary::markdown(results));
         let parts =
-            [(summary::MARKERS, tables), (summary::SPARSE_MARKERS, summary::sparse(results))];
-        let mut document = document;
-        for ([begin, end], text) in parts {
-            let Some(text) = text else { continue };
-            document = summary::replace(&document, [begin, end], &text).ok_or_else(|| {
-                cannot("there is no place for the summary".into())
-                    .hint(format!("it goes between the lines `{begin}` and `{end}`"))
-            })?;
-        }
-        write(path, &document)?;
+            vec![(summary::MARKERS, tables), (summary::SPARSE_MARKERS, summary::sparse(results))];
+        summarise(path, parts)?;
     }
     Ok(format!("\nreport: {}\n", index.display()))
 }

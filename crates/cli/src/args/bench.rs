@@ -73,6 +73,9 @@ pub struct BenchArgs {
     /// Only show what was measured before, and write the reports again
     #[arg(long, conflicts_with_all = ["fresh", "budget", "seed"])]
     pub report: bool,
+    /// Show what the runner of `./x gpu` measured on a machine with a GPU, and nothing else
+    #[arg(long, value_name = "PATH", conflicts_with_all = ["fresh", "budget", "seed", "figures", "json"])]
+    pub gpu: Option<PathBuf>,
     /// Write the summary into this document, between its markers
     #[arg(long, value_name = "PATH")]
     pub summary: Option<PathBuf>,

@@ -256,6 +256,7 @@ impl Machine<'_> {
 #[cfg(test)]
 mod tests {
     use crate::interp::{Data, run_steps};
+    use crate::ir::{RegisterStmt, Stmt};
     use crate::{parse, verify};
 
     const HEAD: &str = "module(N)\nbuffer A : f64[N]\nbuffer x : f64[N]\nbuffer crd : u32[N]\n";
@@ -271,6 +272,53 @@ mod tests {
         let mut data = [Data::Float(ramp(0)), Data::Float(ramp(1)), crd];
         run_steps(&module, "f", &[n as i64], &mut data, 10_000).unwrap();
         data[0].as_float().unwrap().to_vec()
+    }
+
+    #[test]
+    fn lanes_multiply_a_fragment() {
+        // An 8 x 4 matrix in rows, times a 4 x 8 matrix in rows behind it; both count up.
+        let body =
+            "for t = 0 to 32 { multiply A[t of 32] += x[0] 1 by 4, 1 * x[32] 1 by 1, 8 in 4 }";
+        let found = run(body, 64);
+        for (row, column) in (0..8).flat_map(|row| (0..8).map(move |column| (row, column))) {
+            let expected: usize = (0..4).map(|l| (4 * row + l) * (32 + 8 * l + column)).sum();
+            let lane = 4 * row + column / 2;
+            assert_eq!(
+                found[32 * (column % 2) + lane],
+                expected as f64,
+                "row {row}, column {column}"
+            );
+        }
+        // The same as loops.
+        let module = parse(&format!("{HEAD}func f(inout A, in x) {{ {body} }}")).unwrap();
+        let mut loops = module.clone();
+        let Stmt::For(inner) = &mut loops.functions[0].body[0] else { unreachable!() };
+        let Stmt::Register(RegisterStmt::Multiply(multiply)) = &inner.body[0] else {
+            unreachable!()
+        };
+        let multiply = multiply.clone();
+        let vars = ["r", "c", "e", "l"].map(|name| loops.functions[0].fresh_var(name));
+        let Stmt::For(inner) = &mut loops.functions[0].body[0] else { unreachable!() };
+        inner.body = vec![multiply.loops(vars)];
+        assert_eq!(verify(&loops), Ok(()));
+        let data = |by: usize| Data::Float((0..64).map(|at| (at * by) as f64).collect());
+        let mut data = [data(0), data(1)];
+        run_steps(&loops, "f", &[64], &mut data, 100_000).unwrap();
+        assert_eq!(data[0].as_float().unwrap(), found);
+        // Lanes that make no warps, and factors of other types.
+        for wrong in [
+            body.replace("of 32", "of 16"),
+            body.replace("in 4", "in 3"),
+            body.replace("x[0]", "crd[0]"),
+        ] {
+            let module =
+                parse(&format!("{HEAD}func f(inout A, in x, in crd) {{ {wrong} }}")).unwrap();
+            let errors = verify(&module).unwrap_err();
+            assert!(
+                errors.iter().any(|error| error.to_string().contains("product of matrices")),
+                "{errors:?}"
+            );
+        }
     }
 
     #[test]
