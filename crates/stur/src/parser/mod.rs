@@ -554,8 +554,18 @@ impl Parser<'_> {
                 with_hint(error, "a reciprocal is written at the name: `A^-1(i)`")
             }
             TokenKind::Name(_) | TokenKind::Number(_) | TokenKind::Mark("(") => {
-                let other = self.call_before().and_then(words::reduction);
-                with_hint(error, other.unwrap_or("factors are joined with `*`, summands with `+`"))
+                let joined = "factors are joined with `*`, summands with `+`";
+                let before = self.call_before();
+                let close = before
+                    .filter(|name| !self.heads.contains(*name))
+                    .and_then(|name| hint::similar(name, words::REDUCTIONS));
+                match (before.and_then(words::reduction), close) {
+                    (Some(other), _) => with_hint(error, other),
+                    (None, Some(close)) => {
+                        with_hint(error, format!("did you mean `{close}`? Else {joined}"))
+                    }
+                    (None, None) => with_hint(error, joined),
+                }
             }
             _ => error,
         })

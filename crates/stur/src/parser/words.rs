@@ -1,5 +1,11 @@
 //! Words of other languages, and how this one says the same.
 
+/// Reductions.
+pub(super) const REDUCTIONS: [&str; 13] = [
+    "sum", "prod", "min", "max", "mean", "var", "std", "norm", "count", "any", "all", "argmin",
+    "argmax",
+];
+
 /// How a reduction that does not exist is written.
 pub(super) fn reduction(word: &str) -> Option<&'static str> {
     Some(match word {
