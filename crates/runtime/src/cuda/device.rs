@@ -16,6 +16,8 @@ use super::steps::Device;
 const MAJOR: c_int = 75;
 const MINOR: c_int = 76;
 const HEAP: c_int = 2;
+/// Bytes that are set apart for lanes if nobody says anything.
+const USUAL: usize = 8 << 20;
 const LOG: c_int = 5;
 const LOG_BYTES: c_int = 6;
 
@@ -46,6 +48,21 @@ unsafe impl Send for Loaded {}
 // SAFETY: as above; the pool has a lock.
 unsafe impl Sync for Loaded {}
 
+/// Sets memory apart that lanes ask for. It is one size for all kernels of the process, which cannot change once one of
+/// them has run: the first program decides.
+fn set_apart(driver: &Driver) -> Result<(), CudaError> {
+    let mut known = 0;
+    // SAFETY: the size is written on success; any size is accepted or refused.
+    unsafe {
+        driver.check((driver.limit)(&mut known, HEAP), "ask for the memory of kernels")?;
+        if known > USUAL {
+            return Ok(());
+        }
+        let status = (driver.set_limit)(HEAP, free(driver)?.0 / 4);
+        driver.check(status, "set memory apart for kernels")
+    }
+}
+
 impl Loaded {
     /// Loads the kernels of a grid to the device that was chosen.
     pub fn new(grid: &Grid) -> Result<Loaded, CudaError> {
@@ -66,9 +83,7 @@ impl Loaded {
             driver.check((driver.set_context)(context), "use the device")?;
         }
         if grid.kernels.iter().any(|kernel| kernel.allocates) {
-            // SAFETY: any size is accepted or refused.
-            let status = unsafe { (driver.set_limit)(HEAP, free(driver)?.0 / 4) };
-            driver.check(status, "set memory apart for kernels")?;
+            set_apart(driver)?;
         }
         let module = module(driver, &code.text)?;
         let mut loaded = Loaded {

@@ -57,6 +57,7 @@ functions! {
     retain_context = "cuDevicePrimaryCtxRetain" (*mut *mut c_void, c_int);
     set_context = "cuCtxSetCurrent" (*mut c_void);
     set_limit = "cuCtxSetLimit" (c_int, usize);
+    limit = "cuCtxGetLimit" (*mut usize, c_int);
     load_module = "cuModuleLoadDataEx" (*mut *mut c_void, *const c_void, c_uint, *mut c_int, *mut *mut c_void);
     unload_module = "cuModuleUnload" (*mut c_void);
     get_function = "cuModuleGetFunction" (*mut *mut c_void, *mut c_void, *const c_char);

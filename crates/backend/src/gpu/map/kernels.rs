@@ -10,6 +10,7 @@
 use dastac_loops::passes::Context;
 use dastac_loops::{Condition, For, Function, Index, Mark, Mode, Module, PartitionedRange, Stmt};
 
+use super::join;
 use super::mapper::Mapper;
 use super::rows;
 use super::space::Points;
@@ -34,7 +35,7 @@ impl Mapper<'_> {
     /// Statements of the host.
     fn host(&mut self, body: &[Stmt]) -> Vec<Stmt> {
         let (mut mapped, mut single) = (Vec::new(), Vec::new());
-        for stmt in body {
+        for stmt in &join::joined(body) {
             if self.is_hosts(stmt) {
                 mapped.extend(self.one_lane(&mut single));
                 mapped.extend(self.host_stmt(stmt));

@@ -1,7 +1,7 @@
 //! Passes that map loops to a grid of threads: blocks, whose threads (lanes) share a memory.
 //!
 //! - `map-kernels` ([`kernels`]): what the host does stays outside, everything else becomes loops over blocks around
-//!   loops over lanes. [`space`]: several parallel loops as one range. [`rows`]: sums whose terms several lanes add up
+//!   loops over lanes. [`join`]: stores to the same elements as one. [`space`]: several parallel loops as one range. [`rows`]: sums whose terms several lanes add up
 //!   together. [`wide`]: several points for each lane. [`tiles`]: products of matrices.
 //! - `outline-kernels` ([`outline`]): each loop over blocks becomes a private function, a kernel.
 //! - `emulate-grid` ([`emulate`]): blocks as threads of a processor, lanes one after the other.
@@ -10,6 +10,7 @@
 //! block outside of such loops are executed by all of its lanes, with the same values, so they write nothing.
 
 mod emulate;
+mod join;
 mod kernels;
 mod mapper;
 mod outline;

@@ -8,10 +8,11 @@
 //!   parallel(lanes) t = 0 to 256 { (held[..] = 0.0) }
 //!   (terms that fill no panel: one panel after the other, 0 outside)
 //!   parallel(lanes) t = 0 to 256 { (next[..] = B[..], C[..] of the first panels) }
-//!   for step = 0 to K / 16 * 16 step 16 {
-//!     parallel(lanes) t = 0 to 256 { (left[..] = next[..] and right[..] = next[..]) }
+//!   parallel(lanes) t = 0 to 256 { (left[..] = next[..] and right[..] = next[..]) }
+//!   for step = 0 to K / 8 * 8 step 8 {
 //!     parallel(lanes) t = 0 to 256 { (next[..] = B[..], C[..] of the panels that follow)
-//!       (held[..] += sum(l = 0 to 16) left[..] * right[..])
+//!       (held[..] += sum(l = 0 to 8) left[..] * right[..])
+//!       (left[..] = next[..] and right[..] = next[..], to the other half of both)
 //!     }
 //!   }
 //!   parallel(lanes) t = 0 to 256 { (A[..] = held[..] at the points that there are) }
@@ -43,7 +44,7 @@ use super::rows::choose;
 use super::space::{Axis, Points, bind};
 
 /// Terms of a panel.
-const DEPTH: i64 = 16;
+const DEPTH: i64 = 8;
 
 /// Tiles that keep all multiprocessors busy; fewer than half as many are shared where sums are long.
 const BUSY: i64 = 256;
@@ -231,6 +232,8 @@ struct Panel {
     along: bool,
     /// The first of the elements of `next` that are the panel's.
     next: i64,
+    /// From one of the two panels to the other.
+    other: i64,
 }
 
 impl Panel {
@@ -410,7 +413,8 @@ impl Mapper<'_> {
             count: shape.tile[at],
         };
         let edges = [edge(0, row), edge(1, column)];
-        let sizes = shape.tile.map(|count| DEPTH * (count + 4).max(count / 4 * 5));
+        // Two panels of each factor: lanes write to one while others still read the other.
+        let sizes = shape.tile.map(|count| 2 * panel_size(count));
         let mut sizes = vec![
             (sizes[0], Space::Shared),
             (sizes[1], Space::Shared),
@@ -491,7 +495,8 @@ impl Mapper<'_> {
                 true => (DEPTH + 4, 1),
                 false => (1, count + 4),
             };
-            let panel = Panel { buffer: memory.shared[at], own, term, count, along, next };
+            let other = panel_size(count);
+            let panel = Panel { buffer: memory.shared[at], own, term, count, along, next, other };
             (next, at) = (next + panel.parts(), at + 1);
             panel
         });
@@ -534,18 +539,20 @@ impl Mapper<'_> {
     fn all_terms(&mut self, task: &Task<'_>, first: &Index, last: &Index) -> Vec<Stmt> {
         let step = self.function.fresh_var("step");
         let begin = self.lanes("t", LANES, |mapper, lane| mapper.loaded(task, first, &lane));
-        let copied = self.lanes("t", LANES, |mapper, lane| mapper.copied(task, &lane));
+        let zero = Index::Const(0);
+        let copied = self.lanes("t", LANES, |mapper, lane| mapper.copied(task, &lane, &zero));
         let multiplied = self.lanes("t", LANES, |mapper, lane| {
-            let follows = mapper.function.fresh_var("follows");
+            let [follows, side] = ["follows", "side"].map(|name| mapper.function.fresh_var(name));
             let place = (Index::Var(step) + DEPTH).min(last.clone() - DEPTH);
-            let loads = mapper.loaded(task, &Index::Var(follows), &lane);
-            let mut body = vec![bind(follows, place, loads)];
-            body.push(mapper.together_or_alone(task, &lane));
-            body
+            let mut body = mapper.loaded(task, &Index::Var(follows), &lane);
+            body.push(mapper.together_or_alone(task, &lane, &Index::Var(side)));
+            body.extend(mapper.copied(task, &lane, &(Index::Const(1) - Index::Var(side))));
+            let number = (Index::Var(step) - first.clone()).floor_div(DEPTH).modulo(2);
+            vec![bind(follows, place, vec![bind(side, number, body)])]
         });
         let (lower, upper) = (vec![first.clone()], vec![last.clone()]);
-        let (mark, body) = (Mark::Sequential, vec![copied, multiplied]);
-        vec![begin, Stmt::For(For { var: step, lower, upper, step: DEPTH, mark, body })]
+        let (mark, body) = (Mark::Sequential, vec![multiplied]);
+        vec![begin, copied, Stmt::For(For { var: step, lower, upper, step: DEPTH, mark, body })]
     }
 
     /// What a lane loads of the panels of the terms from `first` on.
@@ -572,27 +579,28 @@ impl Mapper<'_> {
         (named.substitute(names[1], &Index::Var(own[1])), own)
     }
 
-    /// What a lane loaded, to shared memory.
-    fn copied(&mut self, task: &Task<'_>, lane: &Index) -> Vec<Stmt> {
+    /// What a lane loaded, to the panels of a side in shared memory.
+    fn copied(&mut self, task: &Task<'_>, lane: &Index, side: &Index) -> Vec<Stmt> {
         let mut body = Vec::new();
         for panel in task.panels {
             let part = self.function.fresh_var("part");
             let at = (Index::Var(part) + panel.next) * LANES + lane.clone();
             let place = panel.place(panel.copied(Index::Var(part), lane));
+            let place = place + side.clone() * panel.other;
             let copy = Stmt::set(panel.buffer, place, Value::load(task.memory.next, at));
             body.push(unrolled(part, panel.parts(), vec![copy]));
         }
         body
     }
 
-    /// The products of the panels in shared memory.
-    fn together_or_alone(&mut self, task: &Task<'_>, lane: &Index) -> Stmt {
+    /// The products of the panels of a side in shared memory.
+    fn together_or_alone(&mut self, task: &Task<'_>, lane: &Index, side: &Index) -> Stmt {
         let (shape, held) = (task.memory.shape, task.memory.held);
         if shape.together {
             let warp = shape.warp(lane);
             let factor = |at: usize| Factor {
                 buffer: task.panels[at].buffer,
-                at: warp[at].clone() * task.panels[at].own,
+                at: warp[at].clone() * task.panels[at].own + side.clone() * task.panels[at].other,
                 count: shape.own[at][0].0,
                 own: task.panels[at].own,
                 term: task.panels[at].term,
@@ -608,7 +616,7 @@ impl Mapper<'_> {
         }
         let term = self.function.fresh_var("l");
         self.owned(shape, lane, |_, at, places| {
-            let value = task.product(places, &Index::Var(term));
+            let value = task.product(places, &Index::Var(term), side);
             let value = Value::sum(term, Index::Const(0), Index::Const(DEPTH), value);
             vec![Stmt::add(held, at, value)]
         })
@@ -676,8 +684,9 @@ impl Mapper<'_> {
             let term = mapper.function.fresh_var("l");
             let held = task.memory.held;
             let shape = task.memory.shape;
+            let zero = Index::Const(0);
             let inner = mapper.owned(shape, &lane, |_, at, places| {
-                let product = Stmt::add(held, at, task.product(places, &Index::Var(term)));
+                let product = Stmt::add(held, at, task.product(places, &Index::Var(term), &zero));
                 let here = Index::Var(step) + Index::Var(term);
                 let mut there = Vec::new();
                 for (edge, place) in task.edges.iter().zip(places) {
@@ -798,14 +807,20 @@ struct Task<'a> {
 }
 
 impl Task<'_> {
-    /// The product of a term for a row and a column of the tile.
-    fn product(&self, places: &[Index; 2], term: &Index) -> Value {
+    /// The product of a term for a row and a column of the tile, of the panels of a side.
+    fn product(&self, places: &[Index; 2], term: &Index, side: &Index) -> Value {
         let [left, right] = [0, 1].map(|at: usize| {
             let panel = &self.panels[at];
-            Value::load(panel.buffer, panel.place([term.clone(), places[at].clone()]))
+            let place = panel.place([term.clone(), places[at].clone()]);
+            Value::load(panel.buffer, place + side.clone() * panel.other)
         });
         left * right
     }
+}
+
+/// Elements of a panel of so many rows or columns, one way or the other.
+fn panel_size(count: i64) -> i64 {
+    (DEPTH * (count + 4)).max((DEPTH + 4) * count)
 }
 
 fn unrolled(var: VarId, count: i64, body: Vec<Stmt>) -> Stmt {

@@ -12,7 +12,7 @@
 //! A lane then waits for several elements at once, and computes its place once for all of them; where a sum has factors
 //! that are the same for all of its points (a row of a sparse matrix times rows of a dense one), they are loaded once.
 
-use dastac_loops::{Condition, For, Index, Mark, Stmt, Value, VarId};
+use dastac_loops::{Condition, For, Index, Mark, MathFunction, Stmt, Value, VarId};
 
 use super::mapper::{LANES, Mapper};
 use super::space::{Points, bind};
@@ -39,7 +39,11 @@ pub(super) fn of(points: &Points, body: &[Stmt]) -> Option<i64> {
         }
         Value::Load(_, index) if index.mentions(inner.var) => fits &= beside(index, inner.var),
         Value::Load(..) => shared += 1,
-        Value::Apply(..) => fits = false,
+        // Other functions are long.
+        Value::Apply(function, _) => {
+            fits &=
+                matches!(function, MathFunction::Sqrt | MathFunction::Abs | MathFunction::Floor);
+        }
         _ => {}
     });
     store.value.visit_indices(&mut |index| {
