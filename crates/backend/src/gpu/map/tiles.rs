@@ -69,12 +69,19 @@ impl Shape {
     /// Each warp has 32 rows and columns: 4 warps one below the other, 2 side by side.
     const TOGETHER: Shape =
         Shape { tile: [128, 64], own: [[(4, 8), (1, 1)], [(4, 8), (2, 1)]], together: true };
-    /// Each lane has 4 neighbouring rows and columns in both halves of a tile.
+    /// Each lane has 4 neighbouring rows in both halves of a tile, and 4 neighbouring columns: with more it would have
+    /// so many registers that a multiprocessor had one block at a time.
     const ALONE: Shape =
-        Shape { tile: [128, 128], own: [[(2, 64), (4, 1)], [(2, 64), (4, 1)]], together: false };
+        Shape { tile: [128, 64], own: [[(2, 64), (4, 1)], [(1, 64), (4, 1)]], together: false };
 
     fn of(element: Element) -> Shape {
         if element == Element::F64 { Shape::TOGETHER } else { Shape::ALONE }
+    }
+
+    /// Rows and columns of a warp that multiplies together, and how many warps are side by side.
+    fn of_warp(&self) -> ([i64; 2], i64) {
+        let [rows, columns] = self.own.map(|loops| loops[0].0 * 8);
+        ([rows, columns], self.tile[1] / columns)
     }
 
     /// Which lane holds the element in a row and column of the tile, and as which of its elements.
@@ -88,10 +95,14 @@ impl Shape {
         let number = own(&row, &self.own[0]) * columns + own(&column, &self.own[1]);
         let lane = match self.together {
             true => {
-                let warp = row.clone().floor_div(32) * 2 + column.clone().floor_div(32);
+                let ([rows, columns], beside) = self.of_warp();
+                let warp = row.clone().floor_div(rows) * beside + column.clone().floor_div(columns);
                 warp * 32 + part(&row, 1, 8) * 4 + part(&column, 2, 4)
             }
-            false => part(&row, 4, 16) * 16 + part(&column, 4, 16),
+            false => {
+                let warp = part(&row, 16, 4) * 2 + part(&column, 32, 2);
+                warp * 32 + part(&row, 4, 4) * 8 + part(&column, 4, 8)
+            }
         };
         [lane, number]
     }
@@ -104,7 +115,8 @@ impl Shape {
     /// The first row and column of a warp.
     fn warp(&self, lane: &Index) -> [Index; 2] {
         let warp = lane.clone().floor_div(32);
-        [warp.clone().floor_div(2) * 32, warp.modulo(2) * 32]
+        let ([rows, columns], beside) = self.of_warp();
+        [warp.clone().floor_div(beside) * rows, warp.modulo(beside) * columns]
     }
 
     /// The first row and column of a lane.
@@ -114,7 +126,10 @@ impl Shape {
             let within = lane.clone().modulo(32).floor_div(4);
             return [row + within, column + lane.clone().modulo(4) * 2];
         }
-        [lane.clone().floor_div(16) * 4, lane.clone().modulo(16) * 4]
+        // 4 by 8 lanes of a warp, and 4 by 2 warps: what a warp loads together is little, and in different banks.
+        let [warp, within] = [lane.clone().floor_div(32), lane.clone().modulo(32)];
+        let row = warp.clone().floor_div(2) * 16 + within.floor_div(8) * 4;
+        [row, warp.modulo(2) * 32 + lane.clone().modulo(8) * 4]
     }
 }
 
@@ -371,15 +386,26 @@ impl Mapper<'_> {
                 names.map(|name| mapper.function.fresh_var(name));
             let number = if parts.is_some() { Index::Var(own) } else { block.clone() };
             let [rows, columns] = counts;
-            let tiles = rows * columns.clone();
+            let tiles = rows.clone() * columns.clone();
             let within = number.clone() - Index::Var(slice) * tiles.clone();
-            let column = within.clone() - Index::Var(tile_row) * columns.clone();
-            let place = parts.map(|parts| (parts, block.clone() * (shape.held() * LANES)));
-            let body =
-                mapper.tile(inner, product, [tile_row, tile_column], (shape, element, place));
+            let column =
+                within.clone() - within.clone().quotient(columns.clone()) * columns.clone();
+            // The tiles with the longest sums first: else they are what a device waits for in the end.
+            let place = within.clone().quotient(columns.clone());
+            let place = match grows(product, inner[0].var) {
+                true => rows.clone() - 1 - place,
+                false => place,
+            };
+            let held = parts.map(|parts| {
+                let first = Index::Var(parts.part) * Index::Var(parts.each);
+                let tile = Index::Var(slice) * rows + Index::Var(tile_row);
+                let tile = tile * columns.clone() + Index::Var(tile_column);
+                (parts, (first + tile) * (shape.held() * LANES))
+            });
+            let body = mapper.tile(inner, product, [tile_row, tile_column], (shape, element, held));
             let body = outer.at(Index::Var(slice), body, mapper.function);
             let body = vec![bind(tile_column, column, body)];
-            let body = vec![bind(tile_row, within.quotient(columns), body)];
+            let body = vec![bind(tile_row, place, body)];
             let body = vec![bind(slice, number.quotient(tiles), body)];
             match parts {
                 None => body,
@@ -768,6 +794,15 @@ struct Parts {
     partial: BufferId,
     /// The number of tiles.
     each: VarId,
+}
+
+/// Whether sums have more terms in later rows.
+fn grows(product: &Product<'_>, row: VarId) -> bool {
+    product.terms.iter().any(|terms| {
+        let later = |bound: &Index| bound.constant_stride(row).unwrap_or(0);
+        terms.upper.iter().any(|bound| later(bound) > 0)
+            && terms.lower.iter().all(|bound| later(bound) <= 0)
+    })
 }
 
 /// How many tiles there are one below the other, and side by side.
