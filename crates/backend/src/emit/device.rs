@@ -7,7 +7,7 @@
 //! `with S of 256 { body }`, `S` in shared memory -> a global variable in address space 3.
 
 use super::names::{memref, name_of};
-use super::warps;
+use super::warps::{self, iterations};
 use super::writer::{Ssa, Writer, line};
 use crate::Result;
 use dastac_loops::{BufferId, Element, For, Function, Index, Mark, ParallelLevel, Stmt};
@@ -36,13 +36,6 @@ pub(crate) fn lanes(function: &Function) -> i64 {
         });
     }
     most
-}
-
-/// The iterations of a loop over lanes, of which there is a constant number.
-pub(crate) fn iterations(inner: &For) -> Option<i64> {
-    let ([lower], [upper]) = (&inner.lower[..], &inner.upper[..]) else { return None };
-    let lanes = inner.mark == Mark::Parallel(ParallelLevel::Lanes) && inner.step == 1;
-    if lanes { upper.constant_difference(lower) } else { None }
 }
 
 /// Whether all that a block does is one loop over lanes.

@@ -9,10 +9,15 @@ use dastac_loops::{
     RegisterStmt, Space, Stmt, VarId,
 };
 
-use super::device::iterations;
-
 /// Lanes of a warp.
 const WARP: i64 = 32;
+
+/// The iterations of a loop over lanes, of which there is a constant number.
+pub(super) fn iterations(inner: &For) -> Option<i64> {
+    let ([lower], [upper]) = (&inner.lower[..], &inner.upper[..]) else { return None };
+    let lanes = inner.mark == Mark::Parallel(ParallelLevel::Lanes) && inner.step == 1;
+    if lanes { upper.constant_difference(lower) } else { None }
+}
 
 /// Whether no lane accesses what lanes of other warps write. Not where something is accessed that is not understood.
 pub(super) fn are_alone(function: &Function, module: &Module) -> bool {
