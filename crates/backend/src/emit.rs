@@ -115,8 +115,8 @@ pub(crate) fn emit(
     })
 }
 
-/// Writes the private functions of a module, each a kernel for a generation of devices (ten times its number). They take
-/// integers, symbols and addresses.
+/// Writes the private functions of a module, each a kernel for a generation of devices (ten times its number). They
+/// take integers, symbols and addresses.
 pub(crate) fn emit_kernels(module: &Module, prefix: &str, generation: u32) -> Result<Emitted> {
     let width = IndexWidth::Bits64;
     let mut unit = Unit::new(prefix, &VectorFunctions::default(), width);

@@ -4,12 +4,9 @@ use std::borrow::Cow;
 
 use dastac::contract::{self, Plan, Stepped};
 use dastac::runtime::TensorFacts;
-use dastac::runtime::cuda::DeviceTimes;
 use dastac::workspaces::UsedWorkspace;
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
-
-use super::report::nanoseconds;
 
 /// Keys in a given order.
 pub struct Ordered<T>(pub Vec<(String, T)>);
@@ -90,20 +87,6 @@ pub struct Device {
     pub bytes_to_device: u64,
     /// Bytes that were copied to the host.
     pub bytes_to_host: u64,
-}
-
-impl Device {
-    /// In the units of reports.
-    pub fn of(times: DeviceTimes) -> Device {
-        Device {
-            launches: times.launches as u64,
-            kernels_ns: nanoseconds(times.kernels),
-            to_device_ns: nanoseconds(times.to_device),
-            to_host_ns: nanoseconds(times.to_host),
-            bytes_to_device: times.bytes_to_device,
-            bytes_to_host: times.bytes_to_host,
-        }
-    }
 }
 
 /// How a result was checked.

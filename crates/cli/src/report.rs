@@ -103,7 +103,7 @@ fn report(run: &Run<'_>) -> Report {
         trips: run.trips.as_deref().map(trips::report),
         flops: *flops,
         pim: run.cores.clone(),
-        cuda: run.device.map(json::Device::of),
+        cuda: run.device.map(on_device),
         max_error,
         verify_note,
         checks: run.verdict.checks(),
@@ -213,6 +213,18 @@ fn human(run: &Run<'_>, report: &Report) -> String {
         text += &format!("\n{}", trips::human(trips));
     }
     text
+}
+
+/// Times of a device in the units of reports.
+fn on_device(times: DeviceTimes) -> json::Device {
+    json::Device {
+        launches: times.launches as u64,
+        kernels_ns: nanoseconds(times.kernels),
+        to_device_ns: nanoseconds(times.to_device),
+        to_host_ns: nanoseconds(times.to_host),
+        bytes_to_device: times.bytes_to_device,
+        bytes_to_host: times.bytes_to_host,
+    }
 }
 
 /// `on the device: 3.1 ms (2.0 ms to it, 0.8 ms in 2 kernels, 0.3 ms from it)`.

@@ -1,8 +1,8 @@
 //! Whether the warps of a block need not wait for each other.
 //!
-//! In `parallel(lanes) t = 0 to 256 { if t % 32 < 16 { part[t] += part[t + 16] } }` each lane of a warp accesses elements
-//! of lanes of its own warp: their numbers begin at a multiple of 32. Where all that is shared is accessed so, the lanes
-//! of a warp wait for each other alone.
+//! In `parallel(lanes) t = 0 to 256 { if t % 32 < 16 { part[t] += part[t + 16] } }` each lane of a warp accesses
+//! elements of lanes of its own warp: their numbers begin at a multiple of 32. Where all that is shared is accessed so,
+//! the lanes of a warp wait for each other alone.
 
 use dastac_loops::{
     BufferId, Compare, Condition, For, Function, Index, Mark, Module, Operation, ParallelLevel,

@@ -23,8 +23,8 @@ pub(crate) struct KernelEntry<'a> {
     pub name: &'a str,
     /// Lanes of a block.
     pub lanes: u32,
-    /// Blocks that are to be on a multiprocessor at the same time: where the code generator of the device may choose, it
-    /// takes fewer registers than it needs and keeps values in memory.
+    /// Blocks that are to be on a multiprocessor at the same time: where the code generator of the device may choose,
+    /// it takes fewer registers than it needs and keeps values in memory.
     pub blocks: u32,
 }
 

@@ -24,13 +24,13 @@ use crate::emit::{Emitted, IndexWidth};
 /// all other passes together, and LLVM does again what it does.)
 const STRUCTURED: &str = "cse,lower-affine,cse,loop-invariant-code-motion";
 
-/// What is left, to the LLVM dialect; memory is asked for aligned where the system can (devices cannot). OpenMP must come after functions: before them, the option for bare
-/// pointers is lost.
+/// What is left, to the LLVM dialect; memory is asked for aligned where the system can (devices cannot). OpenMP must
+/// come after functions: before them, the option for bare pointers is lost.
 fn to_llvm(width: IndexWidth, aligned: bool) -> String {
     let (bits, aligned) = (width.bits(), u8::from(aligned));
     format!(
-        "convert-scf-to-cf,finalize-memref-to-llvm{{use-aligned-alloc={aligned} index-bitwidth={bits}}},convert-vector-to-llvm,\
-         convert-arith-to-llvm{{index-bitwidth={bits}}},\
+        "convert-scf-to-cf,finalize-memref-to-llvm{{use-aligned-alloc={aligned} index-bitwidth={bits}}},\
+         convert-vector-to-llvm,convert-arith-to-llvm{{index-bitwidth={bits}}},\
          convert-func-to-llvm{{use-bare-ptr-memref-call-conv=1 index-bitwidth={bits}}},\
          convert-cf-to-llvm{{index-bitwidth={bits}}}"
     )

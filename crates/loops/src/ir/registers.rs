@@ -193,8 +193,8 @@ pub struct Factor {
 pub const FRAGMENT: i64 = 8;
 
 impl Multiply {
-    /// Of an element that a lane holds, in row `r` and column `c` of the fragments and with `e`: its place in `held` and
-    /// those of the first term of both factors.
+    /// Of an element that a lane holds, in row `r` and column `c` of the fragments and with `e`: its place in `held`
+    /// and those of the first term of both factors.
     pub fn element(&self, [r, c, e]: [Index; 3]) -> [Index; 3] {
         let number = (r.clone() * self.right.count + c.clone()) * 2 + e.clone();
         let row = self.row() + r * FRAGMENT;

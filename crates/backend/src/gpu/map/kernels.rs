@@ -2,10 +2,10 @@
 //! `parallel(blocks) b = 0 to (M * N + 255) / 256 { parallel(lanes) t = 0 to 256 { s(256 * b + t) } }`.
 //!
 //! The host keeps loops, conditions and workspaces around parallel loops, if it can evaluate them: their expressions
-//! load nothing but elements of arguments that are only read. What is left over is executed by one lane of one block.
-//! A lane executes one point of a nest, with all loops inside in order, unless lanes share a sum ([`super::rows`]) or have
-//! several points ([`super::wide`]). A parallel loop whose range only kernels know, such as that of the stored elements
-//! of a row, is shared by the lanes of a warp.
+//! load nothing but elements of arguments that are only read. What is left over is executed by one lane of one block. A
+//! lane executes one point of a nest, with all loops inside in order, unless lanes share a sum ([`super::rows`]) or
+//! have several points ([`super::wide`]). A parallel loop whose range only kernels know, such as that of the stored
+//! elements of a row, is shared by the lanes of a warp.
 
 use dastac_loops::passes::Context;
 use dastac_loops::{Condition, For, Function, Index, Mark, Mode, Module, PartitionedRange, Stmt};

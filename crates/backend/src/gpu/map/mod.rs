@@ -1,8 +1,9 @@
 //! Passes that map loops to a grid of threads: blocks, whose threads (lanes) share a memory.
 //!
 //! - `map-kernels` ([`kernels`]): what the host does stays outside, everything else becomes loops over blocks around
-//!   loops over lanes. [`join`]: stores to the same elements as one. [`space`]: several parallel loops as one range. [`rows`]: sums whose terms several lanes add up
-//!   together. [`wide`]: several points for each lane. [`tiles`]: products of matrices.
+//!   loops over lanes. [`join`]: stores to the same elements as one. [`space`]: several parallel loops as one range.
+//!   [`rows`]: sums whose terms several lanes add up together. [`wide`]: several points for each lane. [`tiles`]:
+//!   products of matrices.
 //! - `outline-kernels` ([`outline`]): each loop over blocks becomes a private function, a kernel.
 //! - `emulate-grid` ([`emulate`]): blocks as threads of a processor, lanes one after the other.
 //!

@@ -154,8 +154,8 @@ impl Mapper<'_> {
         })
     }
 
-    /// The kernel in which so many lanes share a sum. `place` gives which sum of the block's is a lane's, and which part
-    /// of it.
+    /// The kernel in which so many lanes share a sum. `place` gives which sum of the block's is a lane's, and which
+    /// part of it.
     fn shared_sums(
         &mut self,
         points: &Points,

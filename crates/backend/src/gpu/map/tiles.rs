@@ -23,10 +23,10 @@
 //! loads at once.
 //!
 //! Outer loops are blocks of their own, so that structured tensors have a product for each of their slices. The factors
-//! are read where they stand, packed or not. Where the range of a sum depends on the row or the column (a triangle), the
-//! terms that all rows and columns of the tile have are multiplied so; of the others only those that there are: a term
-//! that is not there cannot be a product with 0, since the other factor may be infinite. Several sums that are added
-//! (the parts of a mirrored tensor) are multiplied one after the other, for the same tile.
+//! are read where they stand, packed or not. Where the range of a sum depends on the row or the column (a triangle),
+//! the terms that all rows and columns of the tile have are multiplied so; of the others only those that there are: a
+//! term that is not there cannot be a product with 0, since the other factor may be infinite. Several sums that are
+//! added (the parts of a mirrored tensor) are multiplied one after the other, for the same tile.
 //!
 //! Where there are few tiles for the multiprocessors of a device and sums are long, several blocks have a part of the
 //! terms of a tile each, and a kernel adds up what they have.
@@ -813,8 +813,8 @@ fn tiles_of(points: &Points, shape: Shape) -> [Index; 2] {
     })
 }
 
-/// Where rows, or columns, begin and end, as far as it is known for a whole block; all other bounds are asked for at each
-/// point.
+/// Where rows, or columns, begin and end, as far as it is known for a whole block; all other bounds are asked for at
+/// each point.
 fn ends_of(axes: &[Axis], at: usize) -> [Index; 2] {
     let (axis, other) = (&axes[at], &axes[1 - at]);
     let known = |bound: &&Index| !bound.mentions(other.var);
