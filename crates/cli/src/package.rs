@@ -64,7 +64,8 @@ pub fn run(terminal: &Terminal, args: &RunArgs) -> Result<Outcome> {
         progress.stage(format!("running ({repeat} of {})", args.repeat));
         // Of several, the last one is reported.
         let kernel = instance.executable().kernel();
-        (kernel.take_report(), kernel.take_times());
+        kernel.take_report();
+        kernel.take_times();
         times.push(instance.execute().map_err(|error| failed(error.into()))?);
     }
     for (id, path) in &plan.outputs {

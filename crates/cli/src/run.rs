@@ -94,7 +94,8 @@ pub fn run(terminal: &Terminal, args: &RunArgs) -> Result<Outcome> {
         progress.stage(format!("running ({repeat} of {})", args.repeat));
         // Of several, the last one is reported.
         let kernel = ready.instance().executable().kernel();
-        (kernel.take_report(), kernel.take_times());
+        kernel.take_report();
+        kernel.take_times();
         let time = ready.instance_mut().execute();
         times.push(time.map_err(|error| failed(error.into()))?);
     }

@@ -58,7 +58,7 @@ impl Writer<'_, '_> {
                 let step = self.index_constant(inner.step);
                 let from = self.define(format_args!("arith.muli {block}, {step} : index"));
                 let value = self.define(format_args!("arith.addi {lower}, {from} : index"));
-                self.bind_all(&[inner.var], &[value.clone()]);
+                self.bind_all(&[inner.var], std::slice::from_ref(&value));
                 // Of several rows, the last one may have blocks that nobody asked for.
                 let some = self.define(format_args!("arith.cmpi slt, {value}, {upper} : index"));
                 line!(self, "scf.if {some} {{");
