@@ -1,6 +1,6 @@
 #!/bin/sh
-# In the folder that `./x gpu` makes, on a machine with a GPU: checks and measures everything, beside torch and CuPy, and
-# writes gpu.json into FOLDER. `dastac bench --gpu gpu.json` shows it.
+# In the folder that `./x gpu` makes, on a machine with a GPU: checks and measures everything, beside torch and CuPy,
+# and writes gpu.json into FOLDER. `dastac bench --gpu gpu.json` shows it.
 #   sh run.sh [FOLDER]
 set -eu
 cd "$(dirname -- "$0")"

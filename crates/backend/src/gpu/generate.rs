@@ -25,7 +25,8 @@ pub(super) fn mlir(module: &Module, options: &CodeOptions, generation: u32) -> R
 }
 
 /// Blocks that a multiprocessor is to have at the same time: more of them hide how long memory takes, and leave fewer
-/// registers for each lane (64 of 4 blocks). The bounds are those at which no example has values in memory.
+/// registers for each lane (64 of 4 blocks). The bounds are those at which no example has values in memory, but for
+/// tiles.
 fn blocks(kept: &Kept) -> u32 {
     match kept {
         // Tiles of matrices: their 128 registers are enough, as measured.

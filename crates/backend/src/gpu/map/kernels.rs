@@ -177,17 +177,21 @@ impl Mapper<'_> {
             return points.around(mapped);
         }
         let inside = in_order(inside);
-        let otherwise = match (rows::of(&points, &inside), rows::one(&inside)) {
-            (Some(row), _) => self.rows(&points, &row),
-            (None, Some(sum)) => self.columns(&points, &sum),
-            _ => vec![self.points(&points, &inside)],
-        };
-        let otherwise = match wide::of(&points, &inside) {
-            Some(width) if rows::of(&points, &inside).is_none() => {
-                let wide = self.wide(&points, &inside[0], width);
-                rows::choose(self.many(&points, width), wide, otherwise)
+        let otherwise = match rows::of(&points, &inside) {
+            Some(row) => self.rows(&points, &row),
+            None => {
+                let narrow = match rows::one(&inside) {
+                    Some(sum) => self.columns(&points, &sum),
+                    None => vec![self.points(&points, &inside)],
+                };
+                match wide::of(&points, &inside) {
+                    Some(width) => {
+                        let wide = self.wide(&points, &inside[0], width);
+                        rows::choose(self.many(&points, width), wide, narrow)
+                    }
+                    None => narrow,
+                }
             }
-            _ => otherwise,
         };
         let mapped = match tiles::of(&points, &inside) {
             Some(product) => self.product(&points, &product, otherwise),

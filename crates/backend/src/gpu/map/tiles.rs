@@ -667,11 +667,9 @@ impl Mapper<'_> {
         };
         let places = [place(0, [r, s]), place(1, [c, d])];
         let body = body(self, number * LANES + lane.clone(), &places);
-        let loops = [(d, counts[1][1]), (c, counts[1][0]), (s, counts[0][1]), (r, counts[0][0])];
-        let mut loops = loops.into_iter();
-        let first = loops.next().map(|(var, count)| unrolled(var, count, body));
-        let all = loops.fold(first, |inner, (var, count)| Some(unrolled(var, count, vec![inner?])));
-        all.unwrap_or(Stmt::when(Condition::all([]), Vec::new()))
+        let innermost = unrolled(d, counts[1][1], body);
+        let loops = [(c, counts[1][0]), (s, counts[0][1]), (r, counts[0][0])];
+        loops.into_iter().fold(innermost, |inner, (var, count)| unrolled(var, count, vec![inner]))
     }
 
     /// A panel of terms from `step` on, of which only some are there, up to `end`.

@@ -14,14 +14,14 @@
 
 use dastac_loops::{Condition, For, Index, Mark, MathFunction, Stmt, Value, VarId};
 
-use super::mapper::{LANES, Mapper};
+use super::mapper::{LANES, Mapper, WARP};
 use super::space::{Points, bind};
 
 /// Points of a lane.
 const OWN: i64 = 4;
 /// Neighbouring lanes in a row, of copies and of sums.
 const COPY: i64 = LANES;
-const SUM: i64 = 32;
+const SUM: i64 = WARP;
 /// So many lanes keep a device busy.
 const ENOUGH: i64 = 1 << 17;
 
