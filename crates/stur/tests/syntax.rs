@@ -66,7 +66,8 @@ fn number() -> impl Strategy<Value = f64> {
     prop_oneof![(-20i32..20).prop_map(f64::from), finite, (-9.0..9.0f64)]
 }
 
-fn term() -> impl Strategy<Value = Term> {
+/// Any term, or one without sums.
+fn term(sums: bool) -> impl Strategy<Value = Term> {
     let span = Span::default();
     let subscripts = prop::collection::vec(expr(), 0..4);
     let leaf = prop_oneof![
@@ -88,10 +89,21 @@ fn term() -> impl Strategy<Value = Term> {
     ];
     leaf.prop_recursive(3, 12, 4, move |inner| {
         let several = prop::collection::vec(inner, 2..4);
-        prop_oneof![
-            several.clone().prop_map(move |terms| Term::Sum(terms, span)),
-            several.prop_map(move |terms| Term::Product(terms, span)),
-        ]
+        (several, any::<bool>()).prop_map(move |(terms, is_sum)| match is_sum && sums {
+            true => Term::Sum(terms, span),
+            false => Term::Product(terms, span),
+        })
+    })
+}
+
+/// A reduction and its body. Sums in the body of a `sum(j)` are read as values where a summand lacks the iterator, so
+/// that only bodies without them are read as they stand.
+fn reduced() -> impl Strategy<Value = (Reduction, Term)> {
+    let operator = prop::sample::select(ReduceOp::ALL.to_vec());
+    (operator, names(0)).prop_flat_map(|(operator, iterators)| {
+        let body = term(operator != ReduceOp::Sum || iterators.is_empty());
+        let reduction = Reduction { operator, iterators, span: Span::default() };
+        body.prop_map(move |body| (reduction.clone(), body))
     })
 }
 
@@ -151,12 +163,6 @@ fn item() -> impl Strategy<Value = Item> {
     let schedule = (name(), prop::collection::vec(part, 1..4))
         .prop_map(|(head, parts)| ScheduleItem { head, parts });
     let types = (name(), name()).prop_map(|(tensor, element)| TypeItem { tensor, element });
-    let operator = prop::sample::select(ReduceOp::ALL.to_vec());
-    let reduction = (operator, names(0)).prop_map(move |(operator, iterators)| Reduction {
-        operator,
-        iterators,
-        span,
-    });
     let level = (name(), names(1)).prop_map(|(word, names)| {
         let names: Vec<&str> = names.iter().map(|name| name.text.as_str()).collect();
         format!("{}({})", word.text, names.join(" - "))
@@ -176,11 +182,11 @@ fn item() -> impl Strategy<Value = Item> {
         1 => names(1).prop_map(move |names| Item::Outputs(names, span)),
         1 => prop::collection::vec(order, 1..3).prop_map(move |orders| Item::Iters(orders, span)),
         1 => prop::sample::select(vec![Item::PreprocessStart(span), Item::PreprocessEnd(span)]),
-        8 => (name(), aspect, names(0), term()).prop_map(move |(tensor, aspect, iterators, body)| {
+        8 => (name(), aspect, names(0), term(true)).prop_map(move |(tensor, aspect, iterators, body)| {
             let (reduction, part_of, summed) = (None, None, Vec::new());
             Item::Rule(RuleItem { tensor, aspect, iterators, reduction, body, part_of, summed, span })
         }),
-        2 => (name(), names(0), reduction, term()).prop_map(move |(tensor, iterators, reduction, body)| {
+        2 => (name(), names(0), reduced()).prop_map(move |(tensor, iterators, (reduction, body))| {
             let (aspect, reduction) = (Aspect::Value, Some(reduction));
             Item::Rule(RuleItem { tensor, aspect, iterators, reduction, body, part_of: None, summed: Vec::new(), span })
         }),
