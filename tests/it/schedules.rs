@@ -238,6 +238,55 @@ fn steps_of_products() {
     assert!(cut > 10, "only {cut} rules are cheaper in steps");
 }
 
+/// Products whose cheapest steps depend on the sizes, with the ways to compute them.
+const DECIDED: &[(&str, &str, &[&str])] = &[
+    (
+        "C(i, l) := A(i, j) * B(j, k) * D(k, l)",
+        "A:D(i, j) := (0 <= i < M) * (0 <= j < N)\nB:D(i, j) := (0 <= i < N) * (0 <= j < M)\n\
+         D:D(i, j) := (0 <= i < M) * (0 <= j < N)",
+        &["contract((A, B), D) where M <= N", "contract(A, (B, D)) where N < M"],
+    ),
+    (
+        "C(i, l) := A(i, j) * B(j, k) * D(k, l)",
+        "A:D(i, j) := (0 <= i < M) * (0 <= j < N)\nB:U(j, k) := (k <= j)",
+        &["contract((A, B), D) where M <= N", "contract(A, (B, D)) where N < M"],
+    ),
+    (
+        "C(i, l) := A(i, j) * B(j, k) * D(k, l) + A(i, j) * D(j, l)",
+        "A:D(i, j) := (0 <= i < M) * (0 <= j < N)",
+        &["contract((A, B), D) where M <= N", "contract(A, (B, D)) where N < M"],
+    ),
+    (
+        "d(i, l) := min(j, k) A(i, j) + B(j, k) + D(k, l)",
+        "A:D(i, j) := (0 <= i < M) * (0 <= j < N)",
+        &["contract((A, B), D) where M <= N", "contract(A, (B, D)) where N < M"],
+    ),
+    // The same steps are cheapest, whatever the sizes are.
+    (
+        "C(i, l) := A(i, j) * B(j, k) * D(k, l)",
+        "D:D(i, j) := (0 <= i < N) * (0 <= j < 3)",
+        &["contract(A, (B, D))"],
+    ),
+];
+
+/// Code that decides between steps when it runs agrees with the reference, whichever it takes, and all is proven.
+#[test]
+fn steps_decided_when_code_runs() {
+    for (rule, more, expected) in DECIDED {
+        let text = of_products(rule, more);
+        let analysis = Analysis::of(&text).unwrap_or_else(|error| panic!("{text}\n{error}"));
+        let analysis = analysis.contracted(At::All).unwrap();
+        let ways = analysis.plans().into_iter().flat_map(|plan| plan.contract);
+        assert_eq!(ways.collect::<Vec<_>>(), *expected, "{text}");
+        let lowered = analysis.lay_out().and_then(|laid| laid.lower());
+        let lowered = lowered.unwrap_or_else(|error| panic!("{text}\n{error}"));
+        for check in lowered.prove().unwrap() {
+            assert!(matches!(check.proof, Proof::Proven), "{text}\n{check:?}");
+        }
+        agrees(lowered, &text, &[(41, 12), (12, 41), (29, 29)]);
+    }
+}
+
 /// Nothing of a program is refuted, and it agrees with the reference at small sizes, and at larger ones.
 fn agrees(lowered: Lowered, text: &str, larger: &[(i64, i64)]) {
     for check in lowered.prove().unwrap() {

@@ -101,7 +101,11 @@ impl Analysis {
                 }
             }
             (Err(LayoutError::Program(_)), Steps::Cut(cut)) => {
-                Err(impossible(&cut.written.program, &cut.choice))
+                let failure = impossible(&cut.written.program, &cut.choice);
+                match analysis.decided() {
+                    Some(analysis) => analysis?.lay_out(),
+                    None => Err(failure),
+                }
             }
             (Err(error), _) => Err(error.into()),
         }

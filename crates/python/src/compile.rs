@@ -59,7 +59,7 @@ fn known_sizes(symbols: &[(String, dastac::stur::ast::Span)], wanted: &Wanted) -
 }
 
 fn lowered(analysis: Analysis, sizes: Option<&Sizes>) -> Result<Lowered, dastac::Error> {
-    let at = sizes.map_or(At::Asked, At::Sizes);
+    let at = sizes.map_or(At::All, At::Sizes);
     Ok(analysis.contracted(at)?.lay_out()?.lower_under(iteration(), &mut ())?.0)
 }
 

@@ -67,6 +67,25 @@ pub(crate) fn normalise(program: &Program) -> Result<Program, Vec<Diagnostic>> {
     if normaliser.errors.is_empty() { Ok(program) } else { Err(normaliser.errors) }
 }
 
+/// A comparison with derived symbols in place of expressions of symbols that are not affine; `None` if it has none, or
+/// some that no derived symbol is known for.
+pub(crate) fn with_derived(comparison: &Comparison, known: &[Derived]) -> Option<Comparison> {
+    let operands = &comparison.operands;
+    if known.is_empty() || operands.iter().all(|operand| is_affine(operand).is_ok()) {
+        return None;
+    }
+    let is_known = |name: &str| known.iter().any(|derived| derived.name == name);
+    // What is left of a product of other names than those of symbols is not affine either.
+    let symbols = known.iter().flat_map(|derived| names(&derived.value)).map(str::to_owned);
+    let derived = known.to_vec();
+    let mut normaliser =
+        Normaliser { symbols: symbols.collect(), derived, ..Normaliser::default() };
+    let operands: Option<Vec<Expr>> =
+        operands.iter().map(|operand| normaliser.affine(operand)).collect();
+    let all_known = normaliser.derived.iter().all(|derived| is_known(&derived.name));
+    operands.filter(|_| all_known).map(|operands| Comparison { operands, ..comparison.clone() })
+}
+
 /// What tells where the reciprocal of an element is 0.
 #[derive(Clone, Copy, PartialEq)]
 enum Zeros {

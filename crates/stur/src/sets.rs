@@ -15,7 +15,8 @@ use dastac_poly::{Context, Map, Set};
 use crate::ast::{Comparison, Expr};
 use crate::coefficient::Coefficient;
 use crate::diagnostic::Diagnostic;
-use crate::program::{Program, Structure};
+use crate::normal::with_derived;
+use crate::program::{Derived, Program, Structure};
 
 pub use crate::quasi_affine::{Affine, Atom, Relation, affine, relations, upper_bounds};
 
@@ -163,9 +164,20 @@ impl Names {
         let mut conditions: Vec<String> =
             self.nonnegative.iter().map(|symbol| format!("{} >= 0", self.isl(symbol))).collect();
         for comparison in comparisons {
-            conditions.extend(relations(comparison)?.iter().map(|relation| relation.isl(self)));
+            let affine = with_derived(comparison, &self.known());
+            let relations = relations(affine.as_ref().unwrap_or(comparison))?;
+            conditions.extend(relations.iter().map(|relation| relation.isl(self)));
         }
         Ok(conditions)
+    }
+
+    /// The derived symbols.
+    fn known(&self) -> Vec<Derived> {
+        let known = self.derived.iter().map(|(name, value)| {
+            let (name, value) = (name.clone(), value.clone());
+            Derived { nonnegative: self.nonnegative.contains(&name), name, value }
+        });
+        known.collect()
     }
 }
 

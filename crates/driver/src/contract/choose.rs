@@ -5,14 +5,16 @@
 
 use std::collections::BTreeMap;
 
+use dastac_poly::PwQPolynomial;
 use dastac_stur::contract::search::{self, search};
-use dastac_stur::contract::{Choice, Tree, contracted, given, obstacle, possible};
+use dastac_stur::contract::{Choice, Tree, Way, contracted, given, obstacle, possible};
 use dastac_stur::infer::{InferError, Inferred, Statement, infer_contracted};
 use dastac_stur::program::{Product, Rule};
 use dastac_stur::{Program, RuleId, TensorId};
 
 use super::cost::Counted;
 use super::steps::Sizes;
+use super::ways;
 use crate::Error;
 
 /// So much memory intermediates may always have, in bytes; more if the program's own tensors have more.
@@ -81,12 +83,17 @@ pub(super) fn choose(
             }
             let own = |statement: &&Statement| statement.product == place;
             let statements: Vec<&Statement> = rule.statements.iter().filter(own).collect();
-            if let Some(tree) = best(inferred, &counted, id, &statements)? {
-                choice.insert(id, tree);
+            // Only counts of packed tensors are polynomials of the symbols.
+            let dynamic = |tensor| program.tensor(tensor).format.is_some();
+            let packed = !dynamic(source.head)
+                && !product.accesses.iter().any(|access| dynamic(access.tensor));
+            let most = if packed { usize::MAX } else { 1 };
+            let best = best(inferred, &counted, id, &statements, most)?;
+            if !best.is_empty() {
+                choice.insert(id, best);
             }
         }
     }
-    choice.retain(|_, tree| !tree.is_direct());
     Ok(choice)
 }
 
@@ -118,13 +125,23 @@ fn promising(program: &Program, rule: &Rule, product: &Product) -> bool {
     !search(program, rule, product, &bounds).is_empty()
 }
 
-/// The tree for one product, if steps pay at all sizes: the one that is never far from the best.
+/// Steps for one product with what they cost.
+pub(super) struct Priced {
+    pub(super) tree: Tree,
+    pub(super) steps: StepsOf,
+    /// At each of several sizes; infinite where they do not pay.
+    costs: Vec<f64>,
+}
+
+/// The ways to compute one product, of which one pays at each of these sizes, or none: the one that is never far from
+/// the best, unless a few are far better, and at most so many.
 fn best(
     inferred: &Inferred,
     counted: &[Counted<'_>],
     id: (RuleId, usize),
     statements: &[&Statement],
-) -> Result<Option<Tree>, Error> {
+    most: usize,
+) -> Result<Vec<Way>, Error> {
     let mut candidates: Vec<Tree> = Vec::new();
     let mut bounds = Vec::new();
     for counted in counted {
@@ -136,27 +153,31 @@ fn best(
             }
         }
     }
-    let mut costs: Vec<(Tree, Vec<f64>)> = Vec::new();
+    let mut all: Vec<Priced> = Vec::new();
     for tree in candidates {
         let Some(steps) = StepsOf::of(inferred, id, &tree)? else { continue };
-        let mut all = Vec::new();
+        let mut costs = Vec::new();
         for (counted, bound) in counted.iter().zip(&bounds) {
             let cost = steps.cost(counted.sizes, bound.most_elements)?;
             let pays = |cost: &f64| bound.direct > 0.0 && cost * GAIN <= bound.direct;
-            all.extend(cost.filter(pays));
+            costs.push(cost.filter(pays).unwrap_or(f64::INFINITY));
         }
-        if all.len() == counted.len() {
-            costs.push((tree, all));
-        }
+        all.push(Priced { tree, steps, costs });
     }
-    let least = |at: usize| costs.iter().map(|(_, all)| all[at]).fold(f64::INFINITY, f64::min);
-    let least: Vec<f64> = (0..counted.len()).map(least).collect();
-    let worst = |all: &[f64]| {
-        let ratios = all.iter().zip(&least).map(|(cost, least)| cost / least.max(1.0));
-        ratios.fold(0.0, f64::max)
-    };
-    let found = costs.iter().min_by(|(_, a), (_, b)| worst(a).total_cmp(&worst(b)));
-    Ok(found.map(|(tree, _)| tree.clone()))
+    let costs: Vec<Vec<f64>> = all.iter().map(|one| one.costs.clone()).collect();
+    let few = ways::few(&costs, most);
+    if few.len() > 1 {
+        let large = vec![LARGE; inferred.program.symbols.len()];
+        let mut all: Vec<Option<Priced>> = all.drain(..).map(Some).collect();
+        let priced: Vec<Priced> = few.iter().filter_map(|at| all[*at].take()).collect();
+        if let Some(ways) = ways::decided(inferred, &priced, &large)? {
+            return Ok(ways);
+        }
+        let first = ways::few(&costs, 1).into_iter().next();
+        let tree = first.and_then(|at| few.iter().position(|own| *own == at));
+        return Ok(tree.map_or_else(Vec::new, |at| Way::always(priced[at].tree.clone())));
+    }
+    Ok(few.first().map_or_else(Vec::new, |at| Way::always(all[*at].tree.clone())))
 }
 
 /// What steps must be better than.
@@ -208,7 +229,7 @@ pub(super) fn memory(inferred: &Inferred, counted: &Counted<'_>) -> Result<f64, 
 }
 
 /// A program with one product in steps.
-struct StepsOf {
+pub(super) struct StepsOf {
     cut: Inferred,
     head: TensorId,
     place: usize,
@@ -219,7 +240,7 @@ struct StepsOf {
 impl StepsOf {
     /// `None` if these steps are not possible.
     fn of(inferred: &Inferred, id: (RuleId, usize), tree: &Tree) -> Result<Option<StepsOf>, Error> {
-        let choice = Choice::from([(id, tree.clone())]);
+        let choice = Choice::from([(id, Way::always(tree.clone()))]);
         if !possible(&inferred.program, &choice) {
             return Ok(None);
         }
@@ -242,18 +263,38 @@ impl StepsOf {
     fn cost(&self, sizes: &Sizes, most_elements: f64) -> Result<Option<f64>, Error> {
         let counted = Counted::new(&self.cut, sizes)?;
         let (mut points, mut elements) = (0.0, 0.0);
-        for rule in &self.cut.rules {
-            let hidden = rule.head.0 >= self.first;
-            let own = |statement: &&Statement| {
-                hidden || rule.head == self.head && statement.product == self.place
-            };
-            for statement in rule.statements.iter().filter(own) {
-                points += counted.statement(statement)?;
-            }
-            if hidden {
-                elements += counted.unique(rule.head)?;
-            }
+        for statement in self.statements() {
+            points += counted.statement(statement)?;
+        }
+        for tensor in self.intermediates() {
+            elements += counted.unique(tensor)?;
         }
         Ok((elements <= most_elements).then_some(points + 2.0 * elements))
+    }
+
+    /// The same for all sizes, if nothing is dynamic: polynomials, and how often they count.
+    pub(super) fn counted(&self) -> Result<Vec<(i64, PwQPolynomial)>, Error> {
+        let mut counts = Vec::new();
+        for statement in self.statements() {
+            counts.push((1, statement.domain.card()?));
+        }
+        for tensor in self.intermediates() {
+            counts.push((2, self.cut.tensors[tensor.0].unique.card()?));
+        }
+        Ok(counts)
+    }
+
+    /// The statements of all steps.
+    fn statements(&self) -> impl Iterator<Item = &Statement> {
+        self.cut.rules.iter().flat_map(move |rule| {
+            let hidden = rule.head.0 >= self.first;
+            rule.statements.iter().filter(move |statement| {
+                hidden || rule.head == self.head && statement.product == self.place
+            })
+        })
+    }
+
+    fn intermediates(&self) -> impl Iterator<Item = TensorId> {
+        self.cut.rules.iter().map(|rule| rule.head).filter(|head| head.0 >= self.first)
     }
 }

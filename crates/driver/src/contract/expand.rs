@@ -111,10 +111,19 @@ fn pays(
         }
         #[allow(clippy::cast_precision_loss)]
         let memory = elements * bytes as f64;
-        if memory > *left || points(counted, statements)? < elements * READS {
+        let points = points(counted, statements)?;
+        if points == 0.0 {
+            // The product is computed in another way at these sizes.
+            taken.push(0.0);
+            continue;
+        }
+        if memory > *left || points < elements * READS {
             return Ok(false);
         }
         taken.push(memory);
+    }
+    if taken.iter().all(|memory| *memory == 0.0) {
+        return Ok(false);
     }
     for ((_, left), memory) in counted.iter_mut().zip(taken) {
         *left -= memory;

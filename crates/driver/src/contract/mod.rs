@@ -7,6 +7,7 @@ mod expand;
 mod meeting;
 mod points;
 mod steps;
+mod ways;
 
 pub use meeting::meeting;
 pub use points::Expected;
@@ -14,7 +15,7 @@ pub(crate) use steps::impossible;
 pub use steps::{At, Cut, Expanded, Plan, Sizes, Stepped, Steps};
 
 use dastac_stur::Program;
-use dastac_stur::contract::{Choice, contracted, given};
+use dastac_stur::contract::{Choice, Way, contracted, given};
 use dastac_stur::infer::{InferError, infer_contracted};
 
 use crate::Error;
@@ -29,6 +30,15 @@ pub fn depends_on_sizes(program: &Program) -> bool {
 pub fn depends_on_rounded_sizes(program: &Program) -> bool {
     expand::may_choose(program)
         || program.rules.iter().any(|rule| program.tensor(rule.head).format.is_some())
+}
+
+/// The first way for each product; `None` if there are no others.
+fn one_way_each(choice: &Choice) -> Option<Choice> {
+    let several = choice.values().any(|ways| ways.len() > 1);
+    let first = choice
+        .iter()
+        .filter_map(|(id, ways)| ways.first().map(|way| (*id, Way::always(way.tree.clone()))));
+    several.then(|| first.collect())
 }
 
 impl Analysis {
@@ -100,21 +110,42 @@ impl Analysis {
                 chosen => chosen?,
             };
         }
-        choice.retain(|_, tree| !tree.is_direct());
+        choice.retain(|_, ways| ways.iter().any(|way| !way.tree.is_direct()));
         if choice.is_empty() {
             self.steps = Steps::Direct;
             return Ok(self);
         }
+        self.cut(choice)
+    }
+
+    /// With products in these steps.
+    fn cut(mut self, choice: Choice) -> Result<Analysis, Error> {
         let program = contracted(&self.inferred.program, &choice);
         let inferred = match infer_contracted(&program, &self.inferred) {
             Ok(inferred) => inferred,
-            Err(InferError::User(_)) => return Err(impossible(&self.inferred.program, &choice)),
+            Err(InferError::User(_)) => {
+                return match one_way_each(&choice) {
+                    Some(choice) => self.cut(choice),
+                    None => Err(impossible(&self.inferred.program, &choice)),
+                };
+            }
             Err(error) => return Err(error.into()),
         };
         let written = std::mem::replace(&mut self.inferred, inferred);
         let cut = Cut { written, choice, expanded: Vec::new(), packed: None };
         self.steps = Steps::Cut(Box::new(cut));
         Ok(self)
+    }
+
+    /// With one way to compute each product, where code decides between several; `None` if there are none.
+    ///
+    /// # Errors
+    /// As [`Analysis::contracted`].
+    pub(crate) fn decided(mut self) -> Option<Result<Analysis, Error>> {
+        let Steps::Cut(cut) = self.steps else { return None };
+        let choice = one_way_each(&cut.choice)?;
+        (self.inferred, self.steps) = (cut.written, Steps::Open);
+        Some(self.cut(choice))
     }
 
     /// With copies of the operands for which schedules ask, and of those for which they pay.

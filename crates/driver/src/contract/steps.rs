@@ -94,7 +94,8 @@ pub enum At<'a> {
 pub struct Plan {
     /// The computed tensor.
     pub head: String,
-    /// As `schedule:` writes it: `contract((X, B), X)`, one for each product in steps.
+    /// As `schedule:` writes it: `contract((X, B), X)`, one for each product in steps; and for each way to compute it
+    /// where code decides between several: `contract(A, (B, C)) where I <= L`.
     pub contract: Vec<String>,
     /// The tensors that the steps compute, but for the last one.
     pub steps: Vec<String>,
@@ -129,11 +130,16 @@ impl Cut {
     pub fn plans(&self, program: &Program) -> Vec<Plan> {
         let written = &self.written.program;
         let mut plans: Vec<Plan> = Vec::new();
-        for ((id, place), tree) in &self.choice {
+        for ((id, place), way) in
+            self.choice.iter().flat_map(|(id, ways)| ways.iter().map(move |way| (id, way)))
+        {
             let rule = &written.rules[id.0];
             let head = written.tensor(rule.head).name.clone();
             let accesses = &rule.products[*place].accesses;
-            let contract = format!("contract({})", named(written, accesses, tree));
+            let mut contract = format!("contract({})", named(written, accesses, &way.tree));
+            for (at, comparison) in way.when.iter().enumerate() {
+                contract += &format!("{} {comparison}", if at == 0 { " where" } else { " and" });
+            }
             match plans.iter_mut().find(|plan| plan.head == head) {
                 Some(plan) => plan.contract.push(contract),
                 None => {

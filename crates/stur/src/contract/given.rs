@@ -3,7 +3,7 @@
 use super::factors::{factors, is_summed_alone};
 use super::groups::tree;
 use super::obstacle::obstacle;
-use super::rewrite::{Choice, contracted, open_iterator};
+use super::rewrite::{Choice, Way, contracted, open_iterator};
 use super::tree::Tree;
 use crate::program::{Product, Program, Rule, RuleId};
 use crate::schedule::{Contract, Group};
@@ -23,7 +23,7 @@ pub fn given(program: &Program) -> Choice {
                     of_product(program, rule, place, groups).unwrap_or_else(direct)
                 }
             };
-            choice.insert((RuleId(index), place), tree);
+            choice.insert((RuleId(index), place), Way::always(tree));
         }
     }
     choice
@@ -57,7 +57,7 @@ pub(crate) fn unfit(program: &Program, id: RuleId, groups: &[Group]) -> Option<U
         if let Some(obstacle) = obstacle(program, rule, product).filter(|_| !tree.is_direct()) {
             return Some(Unfit::Product(obstacle));
         }
-        choice.insert((id, place), tree);
+        choice.insert((id, place), Way::always(tree));
     }
     let plain = |product: &&Product| factors(product).len() < 2;
     if choice.is_empty() && rule.products.iter().all(|product| plain(&product)) {
@@ -90,13 +90,15 @@ fn impossible(program: &Program, choice: &Choice) -> Option<Unfit> {
         }
     }
     // What a result with `:F` stores is where its products have points: a step would lose which these are.
-    for ((id, place), tree) in choice {
+    for ((id, place), way) in
+        choice.iter().flat_map(|(id, ways)| ways.iter().map(move |way| (id, way)))
+    {
         let rule = &program.rules[id.0];
         if program.tensor(rule.head).format.is_none() {
             continue;
         }
         let mut found = false;
-        tree.visit_steps(&mut |step, _| {
+        way.tree.visit_steps(&mut |step, _| {
             found |= step.factors().into_iter().any(|at| {
                 let access = &rule.products[*place].accesses[at];
                 program.tensor(access.tensor).format.is_some()

@@ -21,6 +21,6 @@ pub use factors::{factors, iterators_of};
 pub(crate) use given::{Unfit, unfit};
 pub use given::{given, possible};
 pub use obstacle::obstacle;
-pub use rewrite::{Choice, contracted};
+pub use rewrite::{Choice, Way, contracted};
 pub use text::rule_text;
 pub use tree::Tree;

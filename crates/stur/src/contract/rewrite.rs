@@ -6,6 +6,9 @@
 //! A step may be one factor that is summed by itself: `((A), B)` of `C(i, j) := A(i, k, l) * B(k, j)` is
 //! `C.1(i, k) := A(i, k, l)` and `C(i, j) := C.1(i, k) * B(k, j)`.
 //!
+//! Where a product is computed in one of several [ways](Way), each is a product of its own, and all of its steps are
+//! multiplied with the comparisons that say when.
+//!
 //! A step sums over the iterators that nothing outside of it has. A comparison belongs to the first step that has all
 //! of its iterators; numbers, symbols and functions belong to the last one.
 
@@ -21,8 +24,33 @@ use crate::program::{
 };
 use crate::schedule::Schedule;
 
-/// A tree for some products: the rule, and the place of the product in it.
-pub type Choice = BTreeMap<(RuleId, usize), Tree>;
+/// The ways to compute some products: the rule, and the place of the product in it.
+pub type Choice = BTreeMap<(RuleId, usize), Vec<Way>>;
+
+/// A way to compute a product.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Way {
+    /// The steps.
+    pub tree: Tree,
+    /// Comparisons of symbols: the sizes at which the product is computed this way. Of several ways one holds at all
+    /// sizes each.
+    pub when: Vec<Comparison>,
+}
+
+impl Way {
+    /// What is computed this way at all sizes.
+    pub fn always(tree: Tree) -> Vec<Way> {
+        vec![Way { tree, when: Vec::new() }]
+    }
+
+    /// What the last step multiplies, if there are others.
+    fn steps(&self) -> Option<&[Tree]> {
+        match &self.tree {
+            Tree::Step(parts) if !self.tree.is_direct() => Some(parts),
+            _ => None,
+        }
+    }
+}
 
 /// The program with the steps of trees as rules of their own.
 pub fn contracted(program: &Program, choice: &Choice) -> Program {
@@ -30,11 +58,18 @@ pub fn contracted(program: &Program, choice: &Choice) -> Program {
     for (index, rule) in program.rules.iter().enumerate() {
         let mut last = rule.clone();
         for (place, product) in rule.products.iter().enumerate() {
-            let tree = choice.get(&(RuleId(index), place)).filter(|tree| !tree.is_direct());
-            let Some(Tree::Step(parts)) = tree else { continue };
-            let pending = product.comparisons.clone();
-            let mut steps = Steps { program: &mut next, rule, product, pending };
-            last.products[place] = steps.last(parts);
+            for (number, way) in
+                choice.get(&(RuleId(index), place)).into_iter().flatten().enumerate()
+            {
+                let Some(parts) = way.steps() else { continue };
+                let (pending, when) = (product.comparisons.clone(), &way.when);
+                let mut steps = Steps { program: &mut next, rule, product, when, pending };
+                let product = steps.last(parts);
+                match number {
+                    0 => last.products[place] = product,
+                    _ => last.products.push(product),
+                }
+            }
         }
         if last.products.iter().zip(&rule.products).any(|(new, old)| changed(new, old)) {
             let iterators: BTreeSet<&String> =
@@ -61,6 +96,8 @@ struct Steps<'p> {
     program: &'p mut Program,
     rule: &'p Rule,
     product: &'p Product,
+    /// What all steps are multiplied with.
+    when: &'p [Comparison],
     /// Comparisons that are not in a step yet.
     pending: Vec<Comparison>,
 }
@@ -91,7 +128,8 @@ impl Steps<'_> {
             ..function.clone()
         });
         let functions = functions.collect();
-        let comparisons = std::mem::take(&mut self.pending);
+        let mut comparisons = std::mem::take(&mut self.pending);
+        comparisons.extend_from_slice(self.when);
         let product = Product { accesses, functions, comparisons, ..self.product.clone() };
         let mut used = iterators_of(
             self.product,
@@ -115,12 +153,13 @@ impl Steps<'_> {
         };
         let accesses: Vec<Access> = parts.iter().map(|part| self.access(part)).collect();
         let own = iterators_of(self.product, accesses.iter().flat_map(|access| &access.subscripts));
-        let (comparisons, pending) =
-            std::mem::take(&mut self.pending).into_iter().partition(|comparison: &Comparison| {
+        let (mut comparisons, pending): (Vec<Comparison>, Vec<Comparison>) =
+            std::mem::take(&mut self.pending).into_iter().partition(|comparison| {
                 let of = iterators_of(self.product, &comparison.operands);
                 !of.is_empty() && of.is_subset(&own)
             });
         self.pending = pending;
+        comparisons.extend_from_slice(self.when);
         let outside = self.outside(&part.factors());
         let in_order = |wanted: &dyn Fn(&String) -> bool| -> Vec<String> {
             self.product.iterators.iter().filter(|name| wanted(name)).cloned().collect()

@@ -97,6 +97,29 @@ pub struct Structured {
 }
 
 impl Structured {
+    /// The same for parameters in a set of them.
+    pub(super) fn within(&self, params: &Set) -> Result<Structured, dastac_poly::Error> {
+        let inside = |set: &Set| set.intersect_params(params);
+        let redundancy = self.redundancy.iter().map(|piece| {
+            Ok(match piece {
+                Redundancy::Affine { map, coefficient } => {
+                    let map = map.intersect_domain(&inside(&map.domain()?)?)?;
+                    Redundancy::Affine { map, coefficient: coefficient.clone() }
+                }
+                Redundancy::Sorted { domain, classes } => {
+                    Redundancy::Sorted { domain: inside(domain)?, classes: classes.clone() }
+                }
+            })
+        });
+        Ok(Structured {
+            unique: inside(&self.unique)?,
+            support: inside(&self.support)?,
+            cancelled: inside(&self.cancelled)?,
+            redundancy: redundancy.collect::<Result<_, dastac_poly::Error>>()?,
+            ..self.clone()
+        })
+    }
+
     /// The smallest convex set around the support, as far as its constraints tell, in the box: a copy with all
     /// elements stores it, so that one statement reads it, at one polynomial's places.
     ///
