@@ -5,7 +5,6 @@
 
 use std::collections::BTreeMap;
 
-use dastac_poly::PwQPolynomial;
 use dastac_stur::contract::search::{self, search};
 use dastac_stur::contract::{Choice, Tree, Way, contracted, given, obstacle, possible};
 use dastac_stur::infer::{InferError, Inferred, Statement, infer_contracted};
@@ -126,9 +125,9 @@ fn promising(program: &Program, rule: &Rule, product: &Product) -> bool {
 }
 
 /// Steps for one product with what they cost.
-pub(super) struct Priced {
-    pub(super) tree: Tree,
-    pub(super) steps: StepsOf,
+struct Priced {
+    tree: Tree,
+    steps: StepsOf,
     /// At each of several sizes; infinite where they do not pay.
     costs: Vec<f64>,
 }
@@ -168,14 +167,15 @@ fn best(
     let few = ways::few(&costs, most);
     if few.len() > 1 {
         let large = vec![LARGE; inferred.program.symbols.len()];
-        let mut all: Vec<Option<Priced>> = all.drain(..).map(Some).collect();
-        let priced: Vec<Priced> = few.iter().filter_map(|at| all[*at].take()).collect();
-        if let Some(ways) = ways::decided(inferred, &priced, &large)? {
+        let mut counted = Vec::new();
+        for at in &few {
+            counted.push((all[*at].tree.clone(), all[*at].steps.counted()?));
+        }
+        if let Some(ways) = ways::decided(inferred, &counted, &large)? {
             return Ok(ways);
         }
-        let first = ways::few(&costs, 1).into_iter().next();
-        let tree = first.and_then(|at| few.iter().position(|own| *own == at));
-        return Ok(tree.map_or_else(Vec::new, |at| Way::always(priced[at].tree.clone())));
+        let alone = ways::few(&costs, 1).into_iter().next();
+        return Ok(alone.map_or_else(Vec::new, |at| Way::always(all[at].tree.clone())));
     }
     Ok(few.first().map_or_else(Vec::new, |at| Way::always(all[*at].tree.clone())))
 }
@@ -229,7 +229,7 @@ pub(super) fn memory(inferred: &Inferred, counted: &Counted<'_>) -> Result<f64, 
 }
 
 /// A program with one product in steps.
-pub(super) struct StepsOf {
+struct StepsOf {
     cut: Inferred,
     head: TensorId,
     place: usize,
@@ -272,8 +272,8 @@ impl StepsOf {
         Ok((elements <= most_elements).then_some(points + 2.0 * elements))
     }
 
-    /// The same for all sizes, if nothing is dynamic: polynomials, and how often they count.
-    pub(super) fn counted(&self) -> Result<Vec<(i64, PwQPolynomial)>, Error> {
+    /// The same for all sizes, if nothing is dynamic.
+    fn counted(&self) -> Result<ways::Counts, Error> {
         let mut counts = Vec::new();
         for statement in self.statements() {
             counts.push((1, statement.domain.card()?));

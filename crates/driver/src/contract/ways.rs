@@ -12,7 +12,6 @@ use dastac_stur::infer::Inferred;
 use num_integer::Integer;
 use num_rational::Ratio;
 
-use super::choose::Priced;
 use crate::Error;
 
 /// So many ways are compiled at most.
@@ -22,8 +21,7 @@ const WORTH: f64 = 1.5;
 /// Polynomials with more terms than this are not compared when code runs.
 const MAX_TERMS: usize = 24;
 
-/// The fewest ways of which one is cheap in each case: the cost of each way in each case -> places of ways, the first
-/// one being the best alone.
+/// The fewest ways of which one is cheap in each case: the cost of each way in each case -> places of ways.
 pub(super) fn few(costs: &[Vec<f64>], most: usize) -> Vec<usize> {
     let cases = costs.first().map_or(0, Vec::len);
     let cheapest = |of: &mut dyn Iterator<Item = &Vec<f64>>, case: usize| {
@@ -32,46 +30,57 @@ pub(super) fn few(costs: &[Vec<f64>], most: usize) -> Vec<usize> {
     let least: Vec<f64> = (0..cases).map(|case| cheapest(&mut costs.iter(), case)).collect();
     let worst = |places: &[usize]| {
         let of = |case: usize| {
-            cheapest(&mut places.iter().map(|at| &costs[*at]), case) / least[case].max(1.0)
+            let cost = cheapest(&mut places.iter().map(|at| &costs[*at]), case);
+            if cost.is_finite() { cost / least[case].max(1.0) } else { f64::INFINITY }
         };
         (0..cases).map(of).fold(0.0, f64::max)
     };
     let mut chosen: Vec<usize> = Vec::new();
     let mut price = f64::INFINITY;
-    while chosen.len() < most.min(MAX_WAYS) {
-        let with = |at: usize| -> Vec<usize> { chosen.iter().copied().chain([at]).collect() };
-        let more = (0..costs.len()).filter(|at| !chosen.contains(at));
-        let more = more.map(|at| (worst(&with(at)), with(at)));
-        let Some((next, places)) = more.min_by(|(a, _), (b, _)| a.total_cmp(b)) else { break };
-        if !chosen.is_empty() && next * WORTH >= price {
-            break;
+    for count in 1..=most.min(MAX_WAYS).min(costs.len()) {
+        let all = subsets(costs.len(), count).into_iter().map(|places| (worst(&places), places));
+        let Some((next, places)) = all.min_by(|(a, _), (b, _)| a.total_cmp(b)) else { break };
+        if next < price && (price.is_infinite() || next * WORTH < price) {
+            (price, chosen) = (next, places);
         }
-        (price, chosen) = (next, places);
     }
-    match price.is_finite() {
-        true => chosen,
-        false => Vec::new(),
+    chosen
+}
+
+/// The sets of so many of the first numbers.
+fn subsets(of: usize, count: usize) -> Vec<Vec<usize>> {
+    if count == 0 {
+        return vec![Vec::new()];
     }
+    let with = |last: usize| {
+        subsets(last, count - 1).into_iter().map(move |mut set| {
+            set.push(last);
+            set
+        })
+    };
+    (0..of).flat_map(with).collect()
 }
 
 /// A polynomial of the program's symbols: what is multiplied, in order, with its coefficient.
 type Polynomial = BTreeMap<Vec<String>, Ratio<i128>>;
 
+/// The points that a way visits: polynomials, and how often they count.
+pub(super) type Counts = Vec<(i64, PwQPolynomial)>;
+
 /// Each way with the sizes at which it is cheapest, as the terms of highest degree tell, or all terms where these are
-/// the same; `None` if this cannot be said in a few terms. Where costs have several pieces, those of large sizes decide.
+/// the same; `None` if this cannot be said in a few terms. Where counts have several pieces, those of large sizes
+/// decide.
 pub(super) fn decided(
     inferred: &Inferred,
-    priced: &[Priced],
+    counted: &[(Tree, Counts)],
     large: &[i64],
 ) -> Result<Option<Vec<Way>>, Error> {
     let mut costs = Vec::new();
-    for one in priced {
-        let Some(cost) = polynomial(inferred, &one.steps.counted()?, large)? else {
-            return Ok(None);
-        };
+    for (_, counts) in counted {
+        let Some(cost) = polynomial(inferred, counts, large)? else { return Ok(None) };
         costs.push(cost);
     }
-    let trees = || priced.iter().map(|one| one.tree.clone());
+    let trees = || counted.iter().map(|(tree, _)| tree.clone());
     Ok(cheapest(trees(), &leading(&costs)).or_else(|| cheapest(trees(), &costs)))
 }
 
@@ -273,7 +282,8 @@ mod tests {
         let far =
             [vec![1.0, 9.0, 9.0], vec![9.0, 1.0, 9.0], vec![9.0, 9.0, 1.0], vec![8.0, 8.0, 8.0]];
         assert_eq!(few(&far, 1), [3]);
-        assert_eq!(few(&far, 3).len(), 3);
+        assert_eq!(few(&far, 2), [3]);
+        assert_eq!(few(&far, 3), [0, 1, 2]);
         assert_eq!(few(&[vec![f64::INFINITY]], 3), [0usize; 0]);
     }
 
