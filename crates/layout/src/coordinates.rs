@@ -234,6 +234,9 @@ pub fn explicit(set: &Set) -> Result<Set, LayoutError> {
 /// Before -> after: `exists r, s: 0 <= x_1 < 4 and 8r + 2s <= 8*x_1 + x_0 <= 8r + 2s + 1 and ..` -> `0 <= x_1 < 4 and 0
 /// <= x_0 < 8 and ..`.
 fn without_existentials(set: Set) -> Result<Set, LayoutError> {
+    if !set.is_bounded()? {
+        return Ok(set); // an iterator that is computed
+    }
     let mut simple = set.affine_hull()?;
     let names = set.fresh_dims("c")?;
     let mut conditions = Vec::new();
@@ -269,7 +272,9 @@ fn follows(prefix: &Set, place: usize) -> Result<bool, LayoutError> {
 
 /// One more than the largest value of a dimension, if that is the same for all symbols and no value is negative.
 fn constant_extent(stored: &Set, dim: usize) -> Result<Option<i64>, LayoutError> {
-    if !stored.has_dim_lower_bound(dim)? || !stored.has_dim_upper_bound(dim)? {
+    let after = stored.rank().saturating_sub(dim + 1);
+    let side = stored.project_out_at(dim + 1, after)?.project_out_at(0, dim)?;
+    if !side.is_bounded()? {
         return Ok(None); // an iterator that is computed
     }
     let constant = |bound: dastac_poly::PwAff| -> Result<Option<i64>, LayoutError> {
@@ -278,7 +283,7 @@ fn constant_extent(stored: &Set, dim: usize) -> Result<Option<i64>, LayoutError>
             _ => Ok(None),
         }
     };
-    let (low, high) = (constant(stored.dim_min(dim)?)?, constant(stored.dim_max(dim)?)?);
+    let (low, high) = (constant(side.dim_min(0)?)?, constant(side.dim_max(0)?)?);
     Ok(high.filter(|_| low.is_some_and(|low| low >= 0)).and_then(|high| high.checked_add(1)))
 }
 
