@@ -86,7 +86,7 @@
 
 pub use dastac_backend as backend;
 pub use dastac_driver::{
-    Error, build, cached, contract, driver, export, human, machine, package, run, schedule,
+    Error, Side, build, cached, contract, driver, export, human, machine, package, run, schedule,
     targets, trips, tune, verify, workspaces,
 };
 pub use dastac_elements as elements;

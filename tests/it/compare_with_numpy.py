@@ -40,6 +40,10 @@ def layer_norm(X, g, h):
     return {"Y": (X - X.mean(axis=1, keepdims=True)) / deviation * g + h}
 
 
+def embedding(token, W, P):
+    return {"H": W[token] + P}
+
+
 def gaussian_kernel(X):
     distances = ((X[:, None] - X) ** 2).sum(axis=2)
     return {"D2": distances, "K": np.exp(-0.5 * distances)}
@@ -87,6 +91,15 @@ CASES = [
     (attention_causal, dict(Q=dense(13, 4), K=dense(13, 4), V=dense(13, 4)), {}),
     (attention_window, dict(Q=dense(17, 3), K=dense(17, 3), V=dense(17, 3)), dict(W=2)),
     (layer_norm, dict(X=dense(5, 31), g=dense(31), h=dense(31)), {}),
+    (
+        embedding,
+        dict(
+            token=random.integers(0, 11, 7),
+            W=dense(11, 5).astype(np.float32),
+            P=dense(7, 5).astype(np.float32),
+        ),
+        {},
+    ),
     (gaussian_kernel, dict(X=dense(19, 3)), {}),
     (covariance, dict(X=dense(23, 5)), {}),
     (logistic_regression, dict(X=dense(23, 5), w=dense(5), y=np.sign(dense(23))), {}),

@@ -4,10 +4,10 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use dastac::Side;
 use dastac::runtime::symbol_values;
 use dastac::stur::ast::{Expr, ExprKind};
 use dastac::stur::hint::similar;
-use dastac::stur::infer::Inferred;
 use dastac::stur::{Program, Role, TensorId};
 
 use super::Result;
@@ -54,21 +54,28 @@ pub fn symbols(
     })
 }
 
-/// The symbol that the extent of a tensor's dimension is, if it is one.
-pub type Extent<'a> = &'a dyn Fn(TensorId, usize) -> Option<String>;
+/// The symbol that the extent of a tensor's dimension tells, if it tells one.
+pub type Extent<'a> = &'a dyn Fn(TensorId, usize) -> Option<Side<String>>;
 
-/// The symbols that are extents of inputs, whose arrays have these shapes; the first input decides.
+/// The symbols that extents of inputs tell, whose arrays have these shapes; the first input decides. A side that is
+/// `2 * N` decides only if none is `N`.
 pub fn sizes<'a>(
     extent: Extent<'_>,
     shapes: impl IntoIterator<Item = (TensorId, &'a [u64])>,
 ) -> BTreeMap<String, i64> {
-    let mut sizes = BTreeMap::new();
+    let (mut sizes, mut derived) = (BTreeMap::new(), BTreeMap::new());
     for (id, shape) in shapes {
         for (dimension, size) in shape.iter().enumerate() {
-            if let (Some(name), Ok(size)) = (extent(id, dimension), i64::try_from(*size)) {
-                sizes.entry(name).or_insert(size);
-            }
+            let (Some(side), Ok(size)) = (extent(id, dimension), i64::try_from(*size)) else {
+                continue;
+            };
+            let known = if side.is_plain() { &mut sizes } else { &mut derived };
+            let value = side.value(size);
+            known.entry(side.symbol).or_insert(value);
         }
+    }
+    for (name, value) in derived {
+        sizes.entry(name).or_insert(value);
     }
     sizes
 }
@@ -94,25 +101,15 @@ pub fn counts(
                     .iter()
                     .map(|other| (other.tensor, other.subscripts.iter().position(is)));
                 for (tensor, along) in read.chain([(rule.head, of_head)]) {
-                    if let Some(name) = along.and_then(|along| extent(tensor, along)) {
-                        counts.entry(name).or_insert(count);
+                    if let Some(side) = along.and_then(|along| extent(tensor, along)) {
+                        let value = side.value(count);
+                        counts.entry(side.symbol).or_insert(value);
                     }
                 }
             }
         }
     }
     counts
-}
-
-/// The symbol that the extent of a tensor's dimension is, if it is one.
-pub fn extent(inferred: &Inferred, tensor: TensorId, dimension: usize) -> Option<String> {
-    let extent = inferred.tensors[tensor.0].extents.get(dimension)?;
-    let [bounds] = extent.regions.as_slice() else { return None };
-    let [bound] = bounds.as_slice() else { return None };
-    // Expressions of symbols have names of their own, but are no symbols of the program.
-    let name = bound.as_name()?;
-    let is_symbol = inferred.program.symbols.iter().any(|(symbol, _)| symbol == name);
-    is_symbol.then(|| name.to_string())
 }
 
 /// The files of `--input`, by tensor.

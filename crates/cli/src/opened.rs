@@ -118,8 +118,9 @@ impl Opened {
         let failed = |error| tensors::storage_failure(&tensor.name, &error);
         if contents.guessed {
             let known = |(dimension, found): (usize, &u64)| {
-                let symbol = extent(id, dimension);
-                let size = symbol.and_then(|name| u64::try_from(*sizes.get(&name)?).ok());
+                let side = extent(id, dimension);
+                let size = side.and_then(|side| side.extent(*sizes.get(&side.symbol)?));
+                let size = size.and_then(|size| u64::try_from(size).ok());
                 size.unwrap_or(0).max(*found)
             };
             let shape: Vec<u64> = contents.shape().iter().enumerate().map(known).collect();

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use dastac::loops::Index;
+use dastac::Side;
 use dastac::package::original;
 use dastac::runtime::package::{Origin, Package};
 use dastac::runtime::{self, Executable, Instance};
@@ -170,19 +170,10 @@ fn threads(terminal: &Terminal, args: &RunArgs, executable: &Executable) -> usiz
     1
 }
 
-/// The symbol that the extent of a tensor's dimension is, if it is one.
-fn extent(executable: &Executable, id: TensorId, dimension: usize) -> Option<String> {
+/// The symbol that the extent of a tensor's dimension tells, if it tells one.
+fn extent(executable: &Executable, id: TensorId, dimension: usize) -> Option<Side<String>> {
     let sizes = &executable.program().sizes;
-    let extent = sizes.tensors.get(id.0)?.extents.get(dimension)?;
-    sizes.symbols.get(symbol_of(extent)?).cloned()
-}
-
-/// The symbol that an expression is, where it is nothing but one (or 0 where that is negative, which it is not).
-fn symbol_of(extent: &Index) -> Option<usize> {
-    match extent {
-        Index::Symbol(symbol) => Some(symbol.0 as usize),
-        Index::Max(left, right) if **left == Index::Const(0) => symbol_of(right),
-        Index::Max(left, right) if **right == Index::Const(0) => symbol_of(left),
-        _ => None,
-    }
+    let side = Side::of_index(sizes.tensors.get(id.0)?.extents.get(dimension)?)?;
+    let name = sizes.symbols.get(side.symbol)?.clone();
+    Some(side.map(|_| name))
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use dastac::Side;
 use dastac::build::BuildOptions;
 use dastac::contract::{Sizes, meeting};
 use dastac::driver::{Analysis, Indices, Iteration};
@@ -19,7 +20,7 @@ use super::report::{self, Run};
 use super::source::Source;
 use super::subject::{Code, Subject, Wanted};
 use super::verify::Verdict;
-use super::{Outcome, Result, Terminal, automatic, cache, inputs, machine, timeline};
+use super::{Outcome, Result, Terminal, automatic, cache, machine, timeline};
 
 /// Runs a program, and compiles what of it is not there yet.
 pub fn run(terminal: &Terminal, args: &RunArgs) -> Result<Outcome> {
@@ -128,7 +129,7 @@ pub fn run(terminal: &Terminal, args: &RunArgs) -> Result<Outcome> {
 
 /// The command line checked against a program.
 pub fn plan(analysis: &Analysis, request: Request<'_>, source: &Source) -> Result<Plan> {
-    let extent = |id, dimension| inputs::extent(&analysis.inferred, id, dimension);
+    let extent = |id, dimension| Side::of(&analysis.inferred, id, dimension);
     Plan::new(&analysis.inferred.program, &extent, request, source)
 }
 

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use dastac::Side;
 use dastac::build::BuildOptions;
 use dastac::cached::{self, Counts, Kept, Key, Known};
 use dastac::contract::{At, Sizes};
@@ -24,7 +25,7 @@ use super::progress::Progress;
 use super::report::Compiled;
 use super::schedule::{schedule, scheduled};
 use super::source::Source;
-use super::{Result, Terminal, inputs};
+use super::{Result, Terminal};
 
 /// A program that is to be run.
 pub struct Subject<'a> {
@@ -118,8 +119,7 @@ impl<'a> Subject<'a> {
         let warm_up = Some(WarmUp::start());
         let analysis = scheduled(terminal, source, args, progress)?;
         if let Some(cache) = cache {
-            let extent = |id, dimension| inputs::extent(&analysis.inferred, id, dimension);
-            Known::store(cache, &analysis, extent);
+            Known::store(cache, &analysis);
         }
         let program = analysis.written().clone();
         let analysis = Some(analysis);
@@ -131,11 +131,11 @@ impl<'a> Subject<'a> {
         &self.program
     }
 
-    /// The symbol that the extent of a tensor's dimension is, if it is one; before the program is compiled.
-    pub fn extent(&self, tensor: TensorId, dimension: usize) -> Option<String> {
+    /// The symbol that the extent of a tensor's dimension tells, if it tells one; before the program is compiled.
+    pub fn extent(&self, tensor: TensorId, dimension: usize) -> Option<Side<String>> {
         match &self.known {
             Some(known) => known.extent(tensor, dimension),
-            None => inputs::extent(&self.analysis.as_ref()?.inferred, tensor, dimension),
+            None => Side::of(&self.analysis.as_ref()?.inferred, tensor, dimension),
         }
     }
 

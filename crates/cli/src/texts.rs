@@ -107,12 +107,3 @@ pub fn proof(lowered: &Lowered, source: &Source) -> Result<(String, [usize; 3]),
     let checks = lowered.prove().map_err(|error| of_error(error, source))?;
     Ok(prove::table_of(lowered, &checks))
 }
-
-/// The symbol that the extent of a tensor's dimension is, if it is one.
-pub fn extent(
-    analysis: &Analysis,
-    tensor: dastac::stur::TensorId,
-    dimension: usize,
-) -> Option<String> {
-    super::inputs::extent(&analysis.inferred, tensor, dimension)
-}

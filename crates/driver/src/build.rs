@@ -84,7 +84,8 @@ impl BuildOptions {
 
     /// What becomes of the loops before code is generated.
     pub fn sequences(&self, code: &CodeOptions) -> Vec<Sequence> {
-        let mut sequences = vec![passes::SPLIT_COMPLEX, dastac_iterate::LOWER, passes::WIDEN];
+        let mut sequences =
+            vec![passes::PICK, passes::SPLIT_COMPLEX, dastac_iterate::LOWER, passes::WIDEN];
         sequences.extend(self.target.sequences(code));
         sequences
     }

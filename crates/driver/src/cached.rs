@@ -23,12 +23,12 @@ use dastac_stur::{Diagnostic, Program, TensorId};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::Error;
 use crate::build::BuildOptions;
 use crate::contract::{Expanded, Sizes, Stepped, depends_on_rounded_sizes, depends_on_sizes};
 use crate::describe;
 use crate::driver::{Analysis, Built, Iteration};
 use crate::workspaces::{self, UsedWorkspace};
+use crate::{Error, Side};
 
 /// Variables of the environment that decide which sets can be counted, and by what.
 const VARIABLES: [&str; 4] =
@@ -44,8 +44,8 @@ pub struct Known {
     extents: Extents,
 }
 
-/// For each tensor and dimension the symbol that its extent is, if it is one.
-type Extents = Vec<Vec<Option<String>>>;
+/// For each tensor and dimension the symbol that its extent tells, if it tells one.
+type Extents = Vec<Vec<Option<Side<String>>>>;
 
 /// A warning that only inference finds.
 #[derive(Serialize, Deserialize)]
@@ -94,11 +94,7 @@ impl Known {
 
     /// Keeps what is known of a program, before its products are cut into steps, with the warnings that only inference
     /// finds.
-    pub fn store(
-        cache: &Cache,
-        analysis: &Analysis,
-        extent: impl Fn(TensorId, usize) -> Option<String>,
-    ) {
+    pub fn store(cache: &Cache, analysis: &Analysis) {
         let program = &analysis.inferred.program;
         let (inferred, checked): (Vec<Diagnostic>, Vec<Diagnostic>) = analysis
             .warnings
@@ -108,7 +104,8 @@ impl Known {
         let warned = dastac_stur::load(&program.source).map(|(_, warnings)| warnings);
         if warned.is_ok_and(|warnings| warnings == checked) {
             let of = |id: TensorId| {
-                (0..program.tensor(id).rank).map(|dimension| extent(id, dimension)).collect()
+                let sides = 0..program.tensor(id).rank;
+                sides.map(|dimension| Side::of(&analysis.inferred, id, dimension)).collect()
             };
             let extents: Extents = program.tensor_ids().map(of).collect();
             let warnings: Vec<Warning> = inferred.iter().map(Warning::of).collect();
@@ -116,8 +113,8 @@ impl Known {
         }
     }
 
-    /// The symbol that the extent of a tensor's dimension is, if it is one.
-    pub fn extent(&self, tensor: TensorId, dimension: usize) -> Option<String> {
+    /// The symbol that the extent of a tensor's dimension tells, if it tells one.
+    pub fn extent(&self, tensor: TensorId, dimension: usize) -> Option<Side<String>> {
         self.extents.get(tensor.0)?.get(dimension)?.clone()
     }
 }

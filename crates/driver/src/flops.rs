@@ -1,6 +1,8 @@
 //! How much a run computes, from the iteration domains of its statements.
 
+use dastac_stur::ast::PLACE;
 use dastac_stur::infer::{Inferred, InferredRule, Read, Statement};
+use dastac_stur::program::{Applied, Scalar};
 
 use crate::contract::{Stepped, Steps};
 use crate::driver::Analysis;
@@ -78,7 +80,15 @@ fn iterations_of<'r>(
         .collect();
     let counted = |statement: &Statement| {
         let dynamic = |read: &Read| inferred.program.tensor(read.tensor).format.is_some();
-        if !statement.is_exact() || statement.reads.iter().any(dynamic) {
+        let chosen = |one: &Applied| {
+            let is_place =
+                |part: &Scalar| matches!(part, Scalar::Index(name) if name.contains(PLACE));
+            matches!(&one.value, Scalar::Apply(_, parts) if parts.iter().any(is_place))
+        };
+        if !statement.is_exact()
+            || statement.reads.iter().any(dynamic)
+            || statement.functions.iter().any(chosen)
+        {
             return None; // how often its tests hold, and what is stored, is not known
         }
         let count = statement.domain.fix_params(&values).ok()?.card().ok()?;

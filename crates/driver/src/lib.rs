@@ -30,6 +30,7 @@ pub mod machine;
 pub mod package;
 pub mod run;
 pub mod schedule;
+mod side;
 pub mod targets;
 pub mod trips;
 pub mod tune;
@@ -38,3 +39,4 @@ pub mod workspaces;
 
 pub use dastac_runtime::human;
 pub use error::Error;
+pub use side::Side;

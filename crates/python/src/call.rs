@@ -40,20 +40,27 @@ impl Program {
         let known =
             |name: &String| given.get(name).or_else(|| self.wanted.sizes.get(name)).copied();
         let mut values: Vec<Option<i64>> = names.iter().map(known).collect();
+        let mut derived: Vec<(usize, i64)> = Vec::new();
         for (id, value) in inputs {
-            let symbols = &self.extents[id.0];
-            let Some(shape) = value.extents(symbols.len()) else { continue };
-            if shape.len() != symbols.len() {
-                let (own, found) = (symbols.len(), shape.len());
+            let sides = &self.extents[id.0];
+            let Some(shape) = value.extents(sides.len()) else { continue };
+            if shape.len() != sides.len() {
+                let (own, found) = (sides.len(), shape.len());
                 let name = self.name(*id);
                 let text = format!("`{name}` has {own} dimensions, but the array has {found}");
                 return Err(errors::input(&text));
             }
-            for (symbol, extent) in symbols.iter().zip(shape) {
-                if let Some(symbol) = symbol {
-                    values[*symbol].get_or_insert(extent);
+            for (side, extent) in sides.iter().zip(shape) {
+                match side {
+                    Some(side) if side.is_plain() => _ = values[side.symbol].get_or_insert(extent),
+                    Some(side) => derived.push((side.symbol, side.value(extent))),
+                    None => {}
                 }
             }
+        }
+        // Where a side is `2 * N`, it decides only if none is `N`.
+        for (symbol, value) in derived {
+            values[symbol].get_or_insert(value);
         }
         let missing: Vec<&str> = names
             .iter()

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use dastac::loops::Index;
+use dastac::Side;
 use dastac::runtime::program::TensorInfo;
 use dastac::runtime::{Role, TensorFacts, TensorId};
 use pyo3::prelude::*;
@@ -21,22 +21,10 @@ pub struct Program {
     pub(crate) made: Made,
     pub(crate) inputs: Vec<TensorId>,
     pub(crate) outputs: Vec<TensorId>,
-    /// Of each tensor and dimension the symbol that the extent is, if it is one.
-    pub(crate) extents: Vec<Vec<Option<usize>>>,
+    /// Of each tensor and dimension the symbol that the extent tells, if it tells one.
+    pub(crate) extents: Vec<Vec<Option<Side<usize>>>>,
     pub(crate) pool: Pool,
     pub(crate) spares: Arc<Spares>,
-}
-
-/// The symbol that an extent is, if it is one.
-fn symbol(extent: &Index) -> Option<usize> {
-    match extent {
-        Index::Symbol(symbol) => Some(symbol.0 as usize),
-        Index::Max(one, other) => match (&**one, &**other) {
-            (Index::Const(..=0), extent) | (extent, Index::Const(..=0)) => symbol(extent),
-            _ => None,
-        },
-        _ => None,
-    }
 }
 
 /// A tensor's name, role, element type, format, and the formula of its packed index.
@@ -54,7 +42,8 @@ impl Program {
             let all = all.filter(move |(_, tensor)| tensor.role == role);
             all.map(|(at, _)| TensorId(at)).collect::<Vec<_>>()
         };
-        let extents = tensors.iter().map(|tensor| tensor.extents.iter().map(symbol).collect());
+        let extents =
+            tensors.iter().map(|tensor| tensor.extents.iter().map(Side::of_index).collect());
         let (inputs, outputs, extents) = (with(Role::Input), with(Role::Output), extents.collect());
         Program {
             wanted,

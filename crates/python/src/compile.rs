@@ -74,8 +74,7 @@ fn made(wanted: &Wanted) -> Result<Made, Why> {
         None => {
             let analysis = Analysis::of(&wanted.text).map_err(failed)?;
             if let Some(cache) = &cache {
-                let extent = |id, dimension| texts::extent(&analysis, id, dimension);
-                Known::store(cache, &analysis, extent);
+                Known::store(cache, &analysis);
             }
             let (program, warnings) = (analysis.written().clone(), analysis.warnings.clone());
             (Some(analysis), program, warnings)

@@ -460,6 +460,10 @@ pub struct Comparison {
     pub span: Span,
 }
 
+/// What the names of iterators contain that stand for values: `E.at1` in `E(c(i), j)`, which is
+/// `sum(E.at1) E(E.at1, j) * (c(i) = E.at1)`.
+pub const PLACE: &str = ".at";
+
 /// A comparison operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum CompareOp {

@@ -9,11 +9,11 @@ use serde_json::Value;
 
 use super::{CHAIN, Folder, SYMMETRIC, example};
 
-fn npy(shape: &[u64], data: &[f64]) -> Vec<u8> {
+fn npy<T: npyz::AutoSerialize + Copy>(shape: &[u64], data: &[T]) -> Vec<u8> {
     let mut bytes = Vec::new();
     let options = npyz::WriteOptions::new().default_dtype().shape(shape);
     let mut writer = options.writer(&mut bytes).begin_nd().unwrap();
-    writer.extend(data).unwrap();
+    writer.extend(data.iter().copied()).unwrap();
     writer.finish().unwrap();
     bytes
 }
@@ -366,6 +366,43 @@ fn sizes_at_which_expressions_have_no_value() {
 
     "#]],
     );
+}
+
+/// Arrays whose sides are not symbols alone say what the symbols are, as do compiled programs.
+#[test]
+fn sides_tell_symbols() {
+    let folder = Folder::new(
+        "symbols: N, M\ny(i) := x(2 * i) + x(2 * i + 1) + z(j) * (i < 0)\nx:D(i) := (0 <= i < 2 * N)\n\
+         z:D(j) := (0 <= j < M - 1)\ny:D(i) := (0 <= i < N)\n",
+    );
+    folder.write_array("x.npy", &[6], &[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);
+    folder.write_array("z.npy", &[4], &[0.0; 4]);
+    folder.works("build p.stur -o p.dastac");
+    for program in ["p.stur", "p.dastac"] {
+        let report = folder.json(&format!(
+            "run {program} --input x=x.npy --input z=z.npy --output y=y.npy --verify --json"
+        ));
+        assert_eq!((&report["symbols"]["N"], &report["symbols"]["M"]), (&3.into(), &5.into()));
+        assert_eq!(folder.read_array("y.npy").1, [3.0, 7.0, 11.0]);
+    }
+    folder.write_array("x.npy", &[7], &[1.0; 7]);
+    folder.fails("run p.stur --input x=x.npy --input z=z.npy", 1, &expect![[r#"
+        error: `x` must have the shape [6] for these sizes, but the array's is [7]
+    "#]]);
+}
+
+/// Elements that values choose: rows of a table, and none where there is no such row.
+#[test]
+fn values_choose_elements() {
+    let folder = Folder::new(
+        "symbols: N, V\ny(i, j) := W(c(i), j)\nW:D(v, j) := (0 <= v < V) * (0 <= j < 2)\n\
+         c:D(i) := (0 <= i < N)\n",
+    );
+    folder.write_array("W.npy", &[3, 2], &[1.0, f64::INFINITY, 3.0, 4.0, 5.0, 6.0]);
+    fs::write(folder.path("c.npy"), npy(&[5], &[2i64, 1, 7, -1, 2])).unwrap();
+    folder.works("run p.stur --input W=W.npy --input c=c.npy --output y=y.npy");
+    let expected = [5.0, 6.0, 3.0, 4.0, 0.0, 0.0, 0.0, 0.0, 5.0, 6.0];
+    assert_eq!(folder.read_array("y.npy"), (vec![5, 2], expected.to_vec()));
 }
 
 #[test]

@@ -65,8 +65,11 @@ impl<'a> Host<'a> {
     fn phase(&mut self, phase: &Phase) -> Result<(), String> {
         let module = self.module;
         let function = module.find_function(&phase.name).ok_or("a phase without a function")?;
-        for (id, mode) in &function.args {
-            self.make(*id, *mode)?;
+        // Copies first: they may say how large the arrays are that the function fills.
+        let (read, filled): (Vec<_>, Vec<_>) =
+            function.args.iter().partition(|(_, mode)| *mode == Mode::In);
+        for (id, mode) in read.into_iter().chain(filled) {
+            self.make(id, mode)?;
         }
         let arguments = function.args.iter().map(|(id, _)| self.arrays[id].clone());
         let mut arguments: Vec<Data> = arguments.collect();

@@ -175,12 +175,20 @@ fn check(source: &str, rng: &mut ChaCha8Rng, seed: u64) -> Outcome {
             interpret(&lowered, module, &movement, (&inputs, &wanted), &[n, m]).map_err(failed)?;
         }
         for (name, runner) in &mut runners {
-            compiled(runner, &symbols(program, n, m), &inputs)
-                .map_err(|error| at(format!("{name}: {error}\n{}", versions[0].1)))?;
+            match compiled(runner, &symbols(program, n, m), &inputs) {
+                // Long programs do not fit the instruction memory of all cores.
+                Err(error) if error.contains(NO_ROOM) => {}
+                outcome => {
+                    outcome.map_err(|error| at(format!("{name}: {error}\n{}", versions[0].1)))?
+                }
+            }
         }
     }
     Ok(None)
 }
+
+/// What cores say of programs for which they have no room.
+const NO_ROOM: &str = "bytes of instructions, and a core holds";
 
 /// Layouts, of whole boxes where others take isl long.
 fn laid_quickly(analysis: Analysis) -> Result<Laid, Error> {

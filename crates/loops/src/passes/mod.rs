@@ -21,6 +21,7 @@ mod once;
 mod page;
 mod panels;
 mod pass;
+mod pick;
 mod pipeline;
 mod polyhedra;
 mod registers;
@@ -103,6 +104,15 @@ pub const PASSES: &[Pass] = &[
         run: |module, _| on_functions(module, hoist_factor::run),
     },
     Pass {
+        name: "pick",
+        about: "take the one term of a sum that an integer in memory chooses",
+        example: Example {
+            before: "C[i] = sum(k = 0 to M) A[k] * compare(K[i] == index(k))",
+            after: "C[i] = sum(k = max(0, K[i]) to min(M, min(K[i], M - 1) + 1)) A[k]",
+        },
+        run: |module, _| on_functions(module, pick::run),
+    },
+    Pass {
         name: "widen",
         about: "add up sums into 16-bit floats in 32 bits",
         example: Example {
@@ -116,6 +126,9 @@ pub const PASSES: &[Pass] = &[
 
 /// What complex numbers need before anything else is done with loops.
 pub const SPLIT_COMPLEX: Sequence = Sequence { name: "split-complex", passes: &["split-complex"] };
+
+/// What makes sums of one term of those that an integer in memory chooses.
+pub const PICK: Sequence = Sequence { name: "pick", passes: &["pick"] };
 
 /// What short floats need before anything is cut into tiles.
 pub const WIDEN: Sequence = Sequence { name: "widen", passes: &["widen"] };

@@ -168,6 +168,8 @@ impl<'a> Checker<'a> {
         let found = directives::apply(&mut program, self.schedules, &heads, &formatted);
         self.diagnostics.extend(found);
         self.roles(&mut program);
+        let given: Vec<&str> = self.types.iter().map(|entry| entry.tensor.text.as_str()).collect();
+        types::choose_places(&mut program, &given);
         types::count_comparisons(&mut program);
         self.element_types(&program);
         fills::find(&mut program);

@@ -5,10 +5,10 @@
 //! they are only added and multiplied.
 
 use super::Checker;
-use crate::ast::{Operation, Span};
+use crate::ast::{CompareOp, Operation, PLACE, Span};
 use crate::coefficient::Coefficient;
 use crate::diagnostic::Diagnostic;
-use crate::program::{Applied, Element, Product, Program, Rule, Scalar, Structure, Tensor};
+use crate::program::{Applied, Element, Product, Program, Role, Rule, Scalar, Structure, Tensor};
 use crate::semiring::Semiring;
 use dastac_elements::Kind;
 
@@ -17,6 +17,27 @@ const MOST: f64 = (1u64 << 53) as f64;
 
 /// What is wrong: where, and what it is.
 type Wrong = (Span, String);
+
+/// Makes inputs whose elements are subscripts integers, unless their type is given: `E(c(i), j)`.
+pub(super) fn choose_places(program: &mut Program, given: &[&str]) {
+    let mut chosen = Vec::new();
+    for product in program.rules.iter().flat_map(|rule| &rule.products) {
+        for Applied { value, .. } in &product.functions {
+            if let Scalar::Apply(Operation::Compare(CompareOp::Eq), parts) = value
+                && let [Scalar::Element(at), Scalar::Index(name)] = parts.as_slice()
+                && name.contains(PLACE)
+            {
+                chosen.push(product.accesses[*at].tensor);
+            }
+        }
+    }
+    for tensor in chosen {
+        let tensor = &mut program.tensors[tensor.0];
+        if tensor.role == Role::Input && !given.contains(&tensor.name.as_str()) {
+            tensor.element = Element::I64;
+        }
+    }
+}
 
 /// Makes comparisons of floats integers in rules that count them, and rounded quotients too: `(A(i) > 0)` ->
 /// `i64((A(i) > 0))`, `floor(k(i) / 3)` -> `i64(floor(k(i) / 3))`.

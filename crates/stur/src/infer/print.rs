@@ -8,7 +8,8 @@
 use dastac_poly::{AstBuild, Map, Set};
 
 use super::comparisons::{Writer, flatten};
-use super::{InferError, Inferred, Redundancy};
+use super::{InferError, Inferred, Redundancy, named};
+use crate::ast::{Item, Term};
 use crate::coefficient::Coefficient;
 use crate::program::TensorId;
 use crate::semiring::Semiring;
@@ -187,16 +188,48 @@ fn regions(
     iterators: &[String],
 ) -> Result<Vec<String>, InferError> {
     let set = set.intersect(within)?.coalesce()?.gist(within)?.coalesce()?;
-    let set = super::named(sets, &set, iterators)?;
+    let set = named(sets, &set, iterators)?;
     let build = AstBuild::from_context(&sets.universe(&[])?.params_set()?)?;
     let writer = Writer { sets, iterators };
     let mut regions = Vec::new();
-    for basic in set.basic_sets()? {
+    let text = |basic: &Set| -> Result<String, InferError> {
         let mut factors = Vec::new();
-        let condition = build.expr_from_set(&basic)?;
+        let condition = build.expr_from_set(basic)?;
         flatten(&condition, &mut factors);
         let region = writer.region(&factors);
-        regions.push(if region.is_empty() { ALL.to_string() } else { region.join(" * ") });
+        Ok(if region.is_empty() { ALL.to_string() } else { region.join(" * ") })
+    };
+    for basic in set.basic_sets()? {
+        let mut region = text(&basic)?;
+        // isl may be wrong about remainders of what may be negative.
+        if region.contains('%') && !is_read_as(sets, &region, &basic, within, iterators)? {
+            region = text(&named(sets, &basic.intersect(within)?, iterators)?)?;
+        }
+        regions.push(region);
     }
     Ok(regions)
+}
+
+/// Whether comparisons hold at the points of a set, as far as these are within another one.
+fn is_read_as(
+    sets: &Sets,
+    text: &str,
+    set: &Set,
+    within: &Set,
+    iterators: &[String],
+) -> Result<bool, InferError> {
+    let (file, _) = crate::parse(&format!("T:U({}) := {text}", iterators.join(", ")));
+    let [Item::Rule(rule)] = file.items.as_slice() else { return Ok(true) };
+    let factors = match &rule.body {
+        Term::Product(factors, _) => factors.as_slice(),
+        factor => std::slice::from_ref(factor),
+    };
+    let comparisons = factors.iter().map(|factor| match factor {
+        Term::Comparison(comparison) => Some(comparison.clone()),
+        _ => None,
+    });
+    let Some(comparisons) = comparisons.collect::<Option<Vec<_>>>() else { return Ok(true) };
+    let Ok(read) = sets.set(iterators, &[], &comparisons) else { return Ok(true) };
+    let inside = |set: &Set| set.intersect(within);
+    Ok(inside(&named(sets, &read, iterators)?)?.is_equal(&inside(set)?)?)
 }

@@ -4,6 +4,7 @@
 //! after a line end inside parentheses, unless what follows begins an item of its own (so that one missing parenthesis
 //! spoils one line).
 
+mod chosen;
 mod cursor;
 mod formats;
 pub(crate) mod means;
@@ -439,7 +440,7 @@ impl Parser<'_> {
             (None, Term::Reduced { reduction, body, .. }) if is_reduction => {
                 (Some(reduction), *body)
             }
-            (None, body) => (None, body),
+            (None, body) => (None, chosen::joined(body)),
         };
         Ok(RuleItem {
             tensor,

@@ -314,10 +314,7 @@ impl Parser<'_> {
             }
             NodeKind::Call { tensor, arguments, reciprocal } => {
                 if arguments.iter().any(is_value) {
-                    let message = format!("a value as a subscript of `{}`", tensor.text);
-                    let error = error("E0009", message, span, "not an integer expression");
-                    let hint = "an element is chosen by a comparison: `y(i) := x(j) * (c(i) = j)`";
-                    return Err(with_hint(error, hint));
+                    return self.chosen(tensor, arguments, reciprocal, span);
                 }
                 let subscripts = arguments.into_iter().map(expression).collect::<Result<_>>()?;
                 Ok(Term::Access { position: None, tensor, subscripts, reciprocal, span })
@@ -416,7 +413,7 @@ fn position(operands: Vec<Node>, operators: &[CompareOp], span: Span) -> Result<
 }
 
 /// A node where an integer expression stands.
-fn expression(node: Node) -> Result<Expr> {
+pub(super) fn expression(node: Node) -> Result<Expr> {
     integer(node, &mut 0)
 }
 
