@@ -386,9 +386,13 @@ fn sides_tell_symbols() {
         assert_eq!(folder.read_array("y.npy").1, [3.0, 7.0, 11.0]);
     }
     folder.write_array("x.npy", &[7], &[1.0; 7]);
-    folder.fails("run p.stur --input x=x.npy --input z=z.npy", 1, &expect![[r#"
+    folder.fails(
+        "run p.stur --input x=x.npy --input z=z.npy",
+        1,
+        &expect![[r#"
         error: `x` must have the shape [6] for these sizes, but the array's is [7]
-    "#]]);
+    "#]],
+    );
 }
 
 /// Elements that values choose: rows of a table, and none where there is no such row.
