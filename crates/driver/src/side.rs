@@ -68,7 +68,9 @@ impl Side<usize> {
         };
         match extent {
             Index::Symbol(symbol) => Some(Side { symbol: symbol.0 as usize, times: 1, more: 0 }),
-            Index::Max(zero, side) | Index::Max(side, zero) if **zero == Index::Const(0) => {
+            Index::Max(zero, side) | Index::Max(side, zero)
+                if matches!(**zero, Index::Const(..=0)) =>
+            {
                 Side::of_index(side)
             }
             Index::Add(a, b) => match number(b) {

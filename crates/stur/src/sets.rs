@@ -163,8 +163,9 @@ impl Names {
     fn conditions(&self, comparisons: &[Comparison]) -> Result<Vec<String>, Diagnostic> {
         let mut conditions: Vec<String> =
             self.nonnegative.iter().map(|symbol| format!("{} >= 0", self.isl(symbol))).collect();
+        let known = self.known();
         for comparison in comparisons {
-            let affine = with_derived(comparison, &self.known());
+            let affine = with_derived(comparison, &known);
             let relations = relations(affine.as_ref().unwrap_or(comparison))?;
             conditions.extend(relations.iter().map(|relation| relation.isl(self)));
         }

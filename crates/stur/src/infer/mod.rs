@@ -133,13 +133,15 @@ fn inferred_again(
     let program = &crate::normal::normalise(checked).map_err(InferError::User)?;
     let sets = Sets::new(&written.sets.context, program);
     let mut tensors: Vec<Option<Structured>> = vec![None; program.tensors.len()];
-    // Products of symbols that only the new rules have are parameters of sets from here on.
-    let params = sets.set(&[], &[], &[])?.params_set()?;
     for (own, known) in tensors.iter_mut().zip(&written.tensors) {
-        *own = Some(match program.derived.len() == written.program.derived.len() {
-            true => known.clone(),
-            false => known.within(&params)?,
-        });
+        *own = Some(known.clone());
+    }
+    if program.derived.len() != written.program.derived.len() {
+        // Products of symbols that only the new rules have are parameters of sets from here on.
+        let params = sets.set(&[], &[], &[])?.params_set()?;
+        for own in tensors.iter_mut().flatten() {
+            *own = own.within(&params)?;
+        }
     }
     for Copied { copy, of, .. } in copies {
         let of = &written.tensors[of.0];
