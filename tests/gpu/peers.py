@@ -6,23 +6,29 @@ which only what is wrong is kept.
 """
 
 import datetime
+import gzip
 import json
 import subprocess
 import sys
 
 import cupy
 import cupyx.scipy.sparse as sparse
+import numpy
+import scipy.io
+import scipy.sparse
 import torch
 
 
 def device_seconds(call, repeat=5):
-    """The least time that the device takes for a call."""
+    """The least time that the device takes for a call. What starts its kernels is not measured: the device is kept busy
+    until they are in its queue."""
     for _ in range(2):
         call()
     torch.cuda.synchronize()
     times = []
     for _ in range(repeat):
         begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        torch.cuda._sleep(4_000_000)
         begin.record()
         call()
         end.record()
@@ -39,7 +45,22 @@ def dense(case, *shape):
     return torch.rand(*shape, dtype=element(case), device="cuda")
 
 
+def stored(case, file):
+    """The matrix of a file: `.mtx`, or the rows and columns of `.smtx`, whose values are drawn."""
+    if ".mtx" in file:
+        return scipy.io.mmread(file).tocsr()
+    with gzip.open(file, "rt") as text:
+        rows, columns, count = (int(word) for word in next(text).replace(",", " ").split())
+        begins, crossed = ([int(word) for word in next(text).split()] for _ in range(2))
+    return scipy.sparse.csr_matrix((numpy.random.rand(count), crossed, begins), shape=(rows, columns))
+
+
 def pattern(case, rows, columns):
+    if "files" in case:
+        (file,) = case["files"].values()
+        matrix = stored(case, sys.argv[1] + "/" + file)
+        matrix.sort_indices()
+        return sparse.csr_matrix(matrix.astype(numpy.float32 if "f32" in case["program"] else numpy.float64))
     kind = cupy.float32 if "f32" in case["program"] else cupy.float64
     count = int(rows * columns * case["density"])
     row = cupy.random.randint(0, rows, count, dtype=cupy.int32)
@@ -192,6 +213,8 @@ def main():
         case = cases[one["name"]]
         if case.get("peer") in PEERS:
             one.update(compared(case))
+        if "group" in case:
+            one["group"] = case["group"]
     driver = subprocess.run(
         ["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"],
         capture_output=True,

@@ -59,6 +59,9 @@ pub struct Case {
     pub dense: Option<f64>,
     /// The part of them that dastac executes.
     pub part: Option<f64>,
+    /// The group whose cases are one row.
+    #[serde(default)]
+    pub group: Option<String>,
 }
 
 impl Case {
@@ -72,6 +75,16 @@ impl Case {
         let exact = self.peers.iter().filter(|(name, _)| !name.contains("tf32"));
         let best = exact.min_by(|left, right| left.1.total_cmp(right.1));
         best.map(|(name, seconds)| (name.as_str(), *seconds))
+    }
+
+    /// How many times as long the library takes.
+    fn faster(&self) -> Option<f64> {
+        self.seconds().zip(self.peer()).map(|(own, (_, other))| other / own)
+    }
+
+    /// Whether there is something to compare.
+    fn is_right(&self) -> bool {
+        self.error.is_none() && self.wrong == 0
     }
 }
 
@@ -104,7 +117,7 @@ pub fn cells(measured: &Measurements) -> (Vec<String>, Vec<Vec<String>>) {
         };
         let (own, peer) = (case.seconds(), case.peer());
         let useful = case.dense.zip(case.part).map(|(dense, part)| 2.0 * dense * part);
-        let faster = own.zip(peer).map(|(own, (_, other))| other / own);
+        let faster = case.faster();
         vec![
             case.name.clone(),
             match (&case.error, case.wrong) {
@@ -120,7 +133,31 @@ pub fn cells(measured: &Measurements) -> (Vec<String>, Vec<Vec<String>>) {
             number(faster.zip(case.part).map(|(faster, part)| faster * part), 2),
         ]
     };
-    (headings.map(str::to_owned).to_vec(), measured.cases.iter().map(row).collect())
+    let alone = measured.cases.iter().filter(|case| case.group.is_none()).map(row);
+    let rows = alone.chain(groups(measured).into_iter().map(|(name, cases)| {
+        let found: Vec<f64> = cases.iter().filter_map(|case| case.faster()).collect();
+        let mean = (found.iter().map(|one| one.ln()).sum::<f64>() / found.len() as f64).exp();
+        let library = cases.iter().find_map(|case| case.peer()).map_or("-", |(name, _)| name);
+        let mut cells = vec!["-".to_owned(); headings.len()];
+        cells[0] = format!("{name}: mean of {}", found.len());
+        cells[4] = library.to_owned();
+        if mean.is_finite() {
+            cells[6] = format!("{mean:.2}");
+        }
+        cells
+    }));
+    (headings.map(str::to_owned).to_vec(), rows.collect())
+}
+
+/// The cases of each group.
+fn groups(measured: &Measurements) -> BTreeMap<&str, Vec<&Case>> {
+    let mut groups: BTreeMap<&str, Vec<&Case>> = BTreeMap::new();
+    for case in &measured.cases {
+        if let Some(group) = &case.group {
+            groups.entry(group).or_default().push(case);
+        }
+    }
+    groups
 }
 
 /// What stands above and below the table.
@@ -134,6 +171,22 @@ pub fn notes(measured: &Measurements) -> [String; 2] {
     let _ = write!(below, ", {} failed", failed.len());
     for (name, error) in failed {
         let _ = write!(below, "\n  {name}: {error}");
+    }
+    for (name, cases) in groups(measured) {
+        let wrong: Vec<&str> =
+            cases.iter().filter(|case| !case.is_right()).map(|case| case.name.as_str()).collect();
+        let mut found: Vec<(f64, &str)> =
+            cases.iter().filter_map(|case| Some((case.faster()?, case.name.as_str()))).collect();
+        found.sort_by(|left, right| left.0.total_cmp(&right.0));
+        let _ = write!(below, ".\n{name}: {} files, wrong or failed {}", cases.len(), wrong.len());
+        for name in wrong {
+            let _ = write!(below, " ({name})");
+        }
+        let slower = found.iter().filter(|(faster, _)| *faster < 1.0).count();
+        let _ = write!(below, ", slower than the library on {slower}");
+        if let Some((faster, name)) = found.first() {
+            let _ = write!(below, ", {faster:.2} of its speed on `{name}`");
+        }
     }
     [above, below]
 }
@@ -159,7 +212,11 @@ mod tests {
             "cases": [
                 {"name": "ttm/N=4", "kernels": [0.003, 0.002], "bytes": 4e9, "wrong": 0, "error": null,
                  "peers": {"cuBLAS": 0.003, "cuBLAS, tf32": 0.001}, "dense": 1e12, "part": 0.5},
-                {"name": "bad", "kernels": [0.001], "bytes": 8, "wrong": 1, "error": null}],
+                {"name": "bad", "kernels": [0.001], "bytes": 8, "wrong": 1, "error": null},
+                {"name": "v/a", "kernels": [0.002], "bytes": 8, "wrong": 0, "error": null, "group": "v, files",
+                 "peers": {"cuSPARSE": 0.001}},
+                {"name": "v/b", "kernels": [0.001], "bytes": 8, "wrong": 0, "error": null, "group": "v, files",
+                 "peers": {"cuSPARSE": 0.008}}],
             "examples": {"count": 2, "wrong": [], "failed": {"x:3": "no memory"}}}"#;
         let measured: Measurements = serde_json::from_str(text).unwrap();
         expect![[r#"
@@ -169,9 +226,11 @@ mod tests {
             |---|--:|--:|--:|---|--:|--:|--:|
             | ttm/N=4 | 2.000 | 2000 | 500.0 | cuBLAS | 3.000 | 1.50 | 0.75 |
             | bad | wrong | 0 | - | - | - | - | - |
+            | v, files: mean of 2 | - | - | - | cuSPARSE | - | 2.00 | - |
 
             2 runs of examples at small sizes: 0 wrong, 1 failed
               x:3: no memory.
+            v, files: 2 files, wrong or failed 0, slower than the library on 1, 0.50 of its speed on `v/a`.
         "#]]
         .assert_eq(&markdown(&measured));
     }

@@ -12,6 +12,7 @@ mod grid;
 mod registers;
 
 use self::cells::Cells;
+use self::registers::Fetched;
 use crate::eval::{Env, EvalError, eval_range};
 use crate::ir::*;
 
@@ -141,6 +142,7 @@ fn run_watched(
         parallel: Vec::new(),
         stamps: 0,
         place: Place::Host,
+        fetched: Fetched::default(),
         watch: RefCell::new(watch),
     };
     machine.block(&function.body)?;
@@ -243,6 +245,8 @@ struct Machine<'a> {
     parallel: Vec<Parallel>,
     stamps: u64,
     place: Place,
+    /// What lanes have fetched and not waited for.
+    fetched: Fetched,
     watch: RefCell<Option<grid::Watch>>,
 }
 
@@ -395,10 +399,11 @@ impl<'a> Machine<'a> {
                         machine.parallel.truncate(depth);
                         machine.parallel.push(Parallel { first, current: machine.stamps });
                     }
-                    if let Some(watch) = machine.watch.get_mut()
-                        && lanes
-                    {
-                        watch.next_lane();
+                    if lanes {
+                        machine.fetched.lane = machine.vars[inner.var.0 as usize].unwrap_or(0);
+                        if let Some(watch) = machine.watch.get_mut() {
+                            watch.next_lane();
+                        }
                     }
                     machine.block(&inner.body)
                 })?;

@@ -533,7 +533,7 @@ impl<'a> Parser<'a> {
             Token::Sign("$") => self.definition(),
             Token::Name(
                 word @ ("integer" | "wrapping" | "carry" | "choose" | "write" | "prefetch"
-                | "multiply" | "fence"),
+                | "multiply" | "fence" | "fetch" | "arrive"),
             ) if !store => {
                 self.advance();
                 self.register_stmt(word)

@@ -63,6 +63,7 @@ impl Uses {
             Stmt::Partial(inner) => drop(self.buffers.insert(inner.buffer)),
             Stmt::Let(inner) => drop(self.buffers.insert(inner.buffer)),
             Stmt::Scan(inner) => drop(self.buffers.insert(inner.buffer)),
+            Stmt::Register(inner) => self.buffers.extend(inner.buffers()),
             Stmt::Workspace(inner) => {
                 self.buffers.extend(inner.instead.iter().map(|(other, _)| *other));
             }

@@ -101,6 +101,9 @@ pub enum Violation {
     /// A product of matrices by lanes whose sizes or types of elements do not fit.
     #[error("a product of matrices has sizes or elements that do not fit")]
     Multiply,
+    /// A fetched element whose buffers do not fit, or fewer groups than none to wait for.
+    #[error("an element is fetched between buffers that do not fit, or waited for wrongly")]
+    Fetch,
     /// An unrolled loop whose number of iterations is not known or too large.
     #[error("the number of iterations of an unrolled loop is not a small constant")]
     Unrolled,
@@ -326,8 +329,14 @@ impl<'a> Verifier<'a> {
                     read.extend(&call.buffers);
                 }
                 if let Stmt::Register(inner) = stmt {
-                    let writes = matches!(inner, RegisterStmt::Write(_));
-                    if writes { &mut set } else { &mut read }.extend(inner.buffers());
+                    match inner {
+                        RegisterStmt::Write(write) => drop(set.insert(write.buffer)),
+                        RegisterStmt::Fetch(fetch) => {
+                            set.insert(fetch.buffer);
+                            read.insert(fetch.from);
+                        }
+                        _ => read.extend(inner.buffers()),
+                    }
                 }
                 if let Stmt::Workspace(Workspace { instead: Some((other, _)), .. }) = stmt {
                     read.insert(*other);

@@ -10,7 +10,7 @@ use super::names::{memref, name_of};
 use super::warps::{self, iterations};
 use super::writer::{Ssa, Writer, line};
 use crate::Result;
-use dastac_loops::{BufferId, Element, For, Function, Index, Mark, ParallelLevel, Stmt};
+use dastac_loops::{BufferId, Element, Fetch, For, Function, Index, Mark, ParallelLevel, Stmt};
 use dastac_target::launch::GRID_ROW;
 use std::fmt::Write;
 
@@ -22,6 +22,14 @@ const LANE: &str = "llvm.nvvm.read.ptx.sreg.tid.x";
 const BARRIER: &str = "llvm.nvvm.barrier.cta.sync.aligned.all";
 /// All lanes of a warp wait here for each other.
 const WARP_BARRIER: &str = "llvm.nvvm.bar.warp.sync";
+/// Copies an element from the device's memory to that of a block.
+const FETCH: &str = "llvm.nvvm.cp.async.ca.shared.global";
+/// The copies that a lane began are a group.
+const FETCH_GROUP: &str = "llvm.nvvm.cp.async.commit.group";
+/// Waits for all groups of a lane but so many.
+const FETCH_WAIT: &str = "llvm.nvvm.cp.async.wait.group";
+/// Address space of the device's memory.
+const GLOBAL: u32 = 1;
 /// Address space of memory that is shared in a block.
 const SHARED: u32 = 3;
 
@@ -182,6 +190,45 @@ impl Writer<'_, '_> {
         self.of_lanes.insert(buffer);
         self.held += count / lanes * element.bytes() as i64;
         Ok(self.on_the_stack(element, count / lanes))
+    }
+
+    /// An element that is copied to shared memory while the lane goes on.
+    pub(super) fn fetch(&mut self, fetch: &Fetch) -> Result<()> {
+        let (element, to) = self.address((fetch.buffer, &fetch.at), SHARED)?;
+        let (_, from) = self.address((fetch.from, &fetch.source), GLOBAL)?;
+        let bytes = element.bytes();
+        line!(
+            self,
+            "llvm.call_intrinsic \"{FETCH}.{bytes}\"({to}, {from}) : (!llvm.ptr<{SHARED}>, !llvm.ptr<{GLOBAL}>) -> ()"
+        );
+        Ok(())
+    }
+
+    /// What was fetched is a group; waits for all groups but the last ones.
+    pub(super) fn arrive(&mut self, left: i64) -> Result<()> {
+        line!(self, "llvm.call_intrinsic \"{FETCH_GROUP}\"() : () -> ()");
+        let left = self.constant(format!("{left} : i32"), format!("groups{left}"));
+        line!(self, "llvm.call_intrinsic \"{FETCH_WAIT}\"({left}) : (i32) -> ()");
+        Ok(())
+    }
+
+    /// The address of an element in an address space.
+    fn address(&mut self, (id, at): (BufferId, &Index), space: u32) -> Result<(Element, Ssa)> {
+        let (buffer, element) = self.buffer(id)?;
+        let at = self.index(at)?;
+        let (ty, own) = (memref(element), format!("!llvm.ptr<{space}>"));
+        let base = self.define(format_args!(
+            "memref.extract_aligned_pointer_as_index {buffer} : {ty} -> index"
+        ));
+        let base = self.define(format_args!("arith.index_cast {base} : index to i64"));
+        let base = self.define(format_args!("llvm.inttoptr {base} : i64 to !llvm.ptr"));
+        let base = self.define(format_args!("llvm.addrspacecast {base} : !llvm.ptr to {own}"));
+        let at = self.define(format_args!("arith.index_cast {at} : index to i64"));
+        let address = self.define(format_args!(
+            "llvm.getelementptr {base}[{at}] : ({own}, i64) -> {own}, {}",
+            name_of(element)
+        ));
+        Ok((element, address))
     }
 
     /// The place of an element of a buffer, in memory as the lane sees it.

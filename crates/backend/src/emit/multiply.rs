@@ -19,7 +19,11 @@ impl Writer<'_, '_> {
             return Err(self.invalid(format_args!("there are no tensor cores for a product")));
         }
         let larger = self.unit.generation >= LARGER;
-        let (row, term) = (inner.row(), inner.lane.clone().modulo(4));
+        // Where terms are two places apart (modulo 4), a lane has two neighbouring terms of every 8: these are in different
+        // banks, and so are those that lanes write which copy terms next to each other.
+        let apart = [&inner.left, &inner.right].iter().all(|factor| factor.term % 4 == 2);
+        let own = if apart && inner.terms % 8 == 0 { 2 } else { 1 };
+        let (row, term) = (inner.row(), inner.lane.clone().modulo(4) * own);
         let [left, right] = [&inner.left, &inner.right].map(|factor| {
             let own = row.clone() * factor.own + term.clone() * factor.term;
             factor.at.clone() + own
@@ -32,7 +36,9 @@ impl Writer<'_, '_> {
                 8.. if larger => 8,
                 _ => 4,
             };
-            let steps: Vec<i64> = (done..done + terms).step_by(4).collect();
+            let steps: Vec<i64> = (done / 4..(done + terms) / 4)
+                .map(|step| step / own * 4 * own + step % own)
+                .collect();
             let mut columns = Vec::new();
             for c in 0..inner.right.count {
                 columns.push(self.fragment(&inner.right, &right, c, &steps)?);
@@ -67,7 +73,7 @@ impl Writer<'_, '_> {
         Ok(())
     }
 
-    /// What a lane loads of a fragment, for each step of 4 terms.
+    /// What a lane loads of a fragment, for each step, of 4 terms.
     fn fragment(
         &mut self,
         factor: &Factor,

@@ -37,6 +37,8 @@ impl Writer<'_, '_> {
             RegisterStmt::Write(write) => self.write(write),
             RegisterStmt::Multiply(inner) => self.multiply(inner),
             RegisterStmt::Prefetch(buffer, index) => self.prefetch(*buffer, index),
+            RegisterStmt::Fetch(fetch) => self.fetch(fetch),
+            RegisterStmt::Arrive(left) => self.arrive(*left),
             RegisterStmt::Fence => {
                 line!(self, "llvm.fence seq_cst");
                 Ok(())

@@ -38,6 +38,10 @@ impl Renumber<'_> {
             RegisterStmt::Prefetch(buffer, index) => {
                 RegisterStmt::Prefetch(*buffer, self.index(index))
             }
+            RegisterStmt::Fetch(fetch) => {
+                RegisterStmt::Fetch(Box::new(fetch.map(&mut |index| self.index(index))))
+            }
+            RegisterStmt::Arrive(left) => RegisterStmt::Arrive(*left),
             RegisterStmt::Fence => RegisterStmt::Fence,
         }
     }

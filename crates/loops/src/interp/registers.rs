@@ -6,6 +6,23 @@ use super::{Data, InterpError, Machine};
 use crate::eval::EvalError;
 use crate::ir::*;
 
+use std::collections::{BTreeMap, VecDeque};
+
+/// What the lanes of a block have fetched and not waited for.
+#[derive(Default)]
+pub(super) struct Fetched {
+    /// The lane that is executed.
+    pub lane: i64,
+    of_lanes: BTreeMap<i64, Groups>,
+}
+
+/// Elements that are on their way: where each one goes, and its value.
+#[derive(Default)]
+struct Groups {
+    open: Vec<(BufferId, i64, f64)>,
+    closed: VecDeque<Vec<(BufferId, i64, f64)>>,
+}
+
 impl Machine<'_> {
     fn read(&self, register: RegId) -> Result<&Cells, InterpError> {
         self.registers.get(register.0 as usize).and_then(Option::as_ref).ok_or(UNDEFINED)
@@ -36,6 +53,8 @@ impl Machine<'_> {
             RegisterStmt::Choose(inner) => self.choose(inner),
             RegisterStmt::Write(write) => self.write(write),
             RegisterStmt::Multiply(inner) => self.multiply(inner),
+            RegisterStmt::Fetch(fetch) => self.fetch(fetch),
+            RegisterStmt::Arrive(left) => self.arrive(*left),
             RegisterStmt::Prefetch(..) | RegisterStmt::Fence => Ok(()),
         }
     }
@@ -107,6 +126,37 @@ impl Machine<'_> {
             let Data::Float(data) = &mut *slot.data else { return Err(WRONG) };
             data[at] = element.round(total);
         }
+        Ok(())
+    }
+
+    /// The copy is made when it is waited for; until then, nothing is where it will be.
+    fn fetch(&mut self, fetch: &Fetch) -> Result<(), InterpError> {
+        let (at, source) = (self.index(&fetch.at)?, self.index(&fetch.source)?);
+        let value = self.float_at(fetch.from, source)?;
+        self.put(fetch.buffer, at, f64::NAN)?;
+        let groups = self.fetched.of_lanes.entry(self.fetched.lane).or_default();
+        groups.open.push((fetch.buffer, at, value));
+        Ok(())
+    }
+
+    fn arrive(&mut self, left: i64) -> Result<(), InterpError> {
+        let groups = self.fetched.of_lanes.entry(self.fetched.lane).or_default();
+        let group = std::mem::take(&mut groups.open);
+        groups.closed.push_back(group);
+        let mut there = Vec::new();
+        while groups.closed.len() as i64 > left {
+            there.extend(groups.closed.pop_front().into_iter().flatten());
+        }
+        there.into_iter().try_for_each(|(buffer, at, value)| self.put(buffer, at, value))
+    }
+
+    /// Sets an element of floats.
+    fn put(&mut self, buffer: BufferId, place: i64, value: f64) -> Result<(), InterpError> {
+        let (slot, loops) = self.slot(buffer)?;
+        let at = slot.position(place)?;
+        slot.touch(at, loops, true)?;
+        let Data::Float(data) = &mut *slot.data else { return Err(WRONG) };
+        data[at] = value;
         Ok(())
     }
 
@@ -272,6 +322,33 @@ mod tests {
         let mut data = [Data::Float(ramp(0)), Data::Float(ramp(1)), crd];
         run_steps(&module, "f", &[n as i64], &mut data, 10_000).unwrap();
         data[0].as_float().unwrap().to_vec()
+    }
+
+    #[test]
+    fn fetched_elements_are_there_once_they_have_arrived() {
+        // Two groups: one may be on its way when the other one is read.
+        let body = "with S of 8 { for t = 0 to 4 {
+            fetch S[t] = x[3 - t] arrive 1 fetch S[t + 4] = x[t + 4] arrive 1
+            A[t] = S[t] A[t + 4] = S[t + 4] arrive 0 A[t + 8] = S[t + 4] } }";
+        let head = format!("{HEAD}buffer S : f64[0]\nbuffer R : f32[0]\n");
+        let text = |body: &str| format!("{head}func f(inout A, in x, in crd) {{ {body} }}");
+        let module = parse(&text(body)).unwrap();
+        assert_eq!(verify(&module), Ok(()), "{module}");
+        assert_eq!(parse(&module.to_string()).unwrap(), module.canonical());
+        let ramp = Data::Float((0..12).map(f64::from).collect());
+        let mut data = [ramp.clone(), ramp, Data::Int(vec![0; 12])];
+        run_steps(&module, "f", &[12], &mut data, 1_000).unwrap();
+        let found = data[0].as_float().unwrap();
+        assert_eq!(found[..4], [3.0, 2.0, 1.0, 0.0]);
+        assert!(found[4..8].iter().all(|value| value.is_nan()));
+        assert_eq!(found[8..], [4.0, 5.0, 6.0, 7.0]);
+        for wrong in [
+            "with R of 8 { fetch R[0] = x[0] arrive 0 }",
+            "with S of 8 { fetch S[0] = crd[0] arrive 0 }",
+        ] {
+            let errors = verify(&parse(&text(wrong)).unwrap()).unwrap_err();
+            assert!(errors.iter().any(|error| error.to_string().contains("fetched")), "{errors:?}");
+        }
     }
 
     #[test]

@@ -51,6 +51,11 @@ pub enum RegisterStmt {
     Write(Write),
     /// A product of small matrices that the lanes of a block compute together.
     Multiply(Box<Multiply>),
+    /// An element that is copied while the lane goes on.
+    Fetch(Box<Fetch>),
+    /// `arrive n`: what was fetched since the last `arrive` is a group. Waits until all groups of this lane but the
+    /// last `n` are there; other lanes read them after the next barrier.
+    Arrive(i64),
     /// `prefetch buffer[index]`: the element will be read soon; it need not exist.
     Prefetch(BufferId, Index),
     /// `fence`: other threads see what was written past the caches.
@@ -174,6 +179,21 @@ pub struct Multiply {
     pub terms: i64,
 }
 
+/// `fetch buffer[at] = from[source]`: an element is copied while the lane goes on. It is there once the lane has waited
+/// for it with [`RegisterStmt::Arrive`]; until then nobody reads or writes it. Both buffers have elements of the same
+/// type, of 4 or 8 bytes; the first one is in the memory that a block shares, the other one in the device's.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Fetch {
+    /// Where the copy goes.
+    pub buffer: BufferId,
+    /// The place of the copy.
+    pub at: Index,
+    /// Where the element is.
+    pub from: BufferId,
+    /// The place of the element.
+    pub source: Index,
+}
+
 /// A factor of [`Multiply`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct Factor {
@@ -187,6 +207,17 @@ pub struct Factor {
     pub own: i64,
     /// From one term to the next.
     pub term: i64,
+}
+
+impl Fetch {
+    /// The element, as a value.
+    pub fn value(&self) -> Value {
+        Value::load(self.from, self.source.clone())
+    }
+
+    pub(crate) fn map(&self, index: &mut dyn FnMut(&Index) -> Index) -> Fetch {
+        Fetch { at: index(&self.at), source: index(&self.source), ..*self }
+    }
 }
 
 /// Rows and columns of a fragment.
@@ -547,8 +578,12 @@ impl RegisterStmt {
             RegisterStmt::Choose(Choose { condition: Test::Condition(condition), .. }) => {
                 condition.visit(f);
             }
-            RegisterStmt::Choose(_) | RegisterStmt::Fence => {}
+            RegisterStmt::Choose(_) | RegisterStmt::Fence | RegisterStmt::Arrive(_) => {}
             RegisterStmt::Write(write) => write.index.visit(f),
+            RegisterStmt::Fetch(fetch) => {
+                fetch.at.visit(f);
+                fetch.source.visit(f);
+            }
             RegisterStmt::Multiply(inner) => {
                 inner.indices().into_iter().for_each(|index| index.visit(f));
             }
@@ -576,7 +611,8 @@ impl RegisterStmt {
             RegisterStmt::Carry(inner) => inner.lower.iter_mut().chain(&mut inner.upper).collect(),
             RegisterStmt::Write(write) => vec![&mut write.index],
             RegisterStmt::Multiply(inner) => inner.indices_mut().into(),
-            RegisterStmt::Choose(_) | RegisterStmt::Fence => Vec::new(),
+            RegisterStmt::Fetch(fetch) => vec![&mut fetch.at, &mut fetch.source],
+            RegisterStmt::Choose(_) | RegisterStmt::Fence | RegisterStmt::Arrive(_) => Vec::new(),
         }
     }
 
@@ -590,6 +626,7 @@ impl RegisterStmt {
             RegisterStmt::Multiply(inner) => {
                 vec![inner.held, inner.left.buffer, inner.right.buffer]
             }
+            RegisterStmt::Fetch(fetch) => vec![fetch.buffer, fetch.from],
             RegisterStmt::Prefetch(buffer, _) => vec![*buffer],
             _ => Vec::new(),
         }
@@ -636,6 +673,10 @@ impl RegisterStmt {
             RegisterStmt::Prefetch(buffer, index) => {
                 RegisterStmt::Prefetch(*buffer, index.rebuild(leaf))
             }
+            RegisterStmt::Fetch(fetch) => {
+                RegisterStmt::Fetch(Box::new(fetch.map(&mut |index| index.rebuild(leaf))))
+            }
+            RegisterStmt::Arrive(left) => RegisterStmt::Arrive(*left),
             RegisterStmt::Fence => RegisterStmt::Fence,
         }
     }

@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! stmt      = reg ":" type "=" operation | ("integer" | "wrapping") name "=" index
-//!           | "prefetch" name "[" index "]" | "fence"
+//!           | "prefetch" name "[" index "]" | "fence" | "arrive" integer
+//!           | "fetch" name "[" index "]" "=" name "[" index "]"
 //!           | "write" name "[" index "]" "=" reg ("streamed" integer)?
 //!           | "multiply" name "[" index "of" integer "]" "+=" factor "*" factor "in" integer
 //!           | "carry" range ("with" (reg ":" type "=" reg),+)? block ("next" reg,+ "gives" reg,+)?
@@ -109,6 +110,13 @@ impl Parser<'_> {
                 RegisterStmt::Write(Write { buffer, index, value, streamed })
             }
             "multiply" => RegisterStmt::Multiply(Box::new(self.multiply()?)),
+            "fetch" => {
+                let (buffer, at) = self.element()?;
+                self.sign("=")?;
+                let (from, source) = self.element()?;
+                RegisterStmt::Fetch(Box::new(Fetch { buffer, at, from, source }))
+            }
+            "arrive" => RegisterStmt::Arrive(self.integer()?),
             "fence" => RegisterStmt::Fence,
             _ => {
                 let (buffer, index) = self.element()?;

@@ -195,6 +195,10 @@ impl Fold {
                 ..*inner
             })],
             Stmt::If(inner) => self.conditional(inner),
+            Stmt::Register(RegisterStmt::Fetch(inner)) => {
+                let inner = inner.map(&mut |index| self.index(index));
+                vec![Stmt::Register(RegisterStmt::Fetch(Box::new(inner)))]
+            }
             // Made of what is folded already.
             Stmt::Register(_) => vec![stmt.clone()],
             Stmt::Store(store) => {

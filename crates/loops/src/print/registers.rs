@@ -158,6 +158,13 @@ impl Printer<'_> {
                 self.out.push_str("prefetch ");
                 self.element(*buffer, index);
             }
+            RegisterStmt::Fetch(fetch) => {
+                self.out.push_str("fetch ");
+                self.element(fetch.buffer, &fetch.at);
+                self.out.push_str(" = ");
+                self.element(fetch.from, &fetch.source);
+            }
+            RegisterStmt::Arrive(left) => self.put(format_args!("arrive {left}")),
             RegisterStmt::Fence => self.out.push_str("fence"),
         }
     }

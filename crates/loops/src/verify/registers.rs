@@ -68,6 +68,21 @@ impl<'a> Verifier<'a> {
                 self.buffer(*buffer, false);
                 self.index(index);
             }
+            RegisterStmt::Fetch(fetch) => {
+                let to = self.buffer(fetch.buffer, true);
+                let from = self.buffer(fetch.from, false);
+                self.index(&fetch.at);
+                self.index(&fetch.source);
+                let fits = |element: Element| matches!(element, Element::F64 | Element::F32);
+                if to != from || !to.is_none_or(fits) {
+                    self.report(Violation::Fetch);
+                }
+            }
+            RegisterStmt::Arrive(left) => {
+                if *left < 0 {
+                    self.report(Violation::Fetch);
+                }
+            }
             RegisterStmt::Fence => {}
         }
     }

@@ -9,8 +9,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use dastac_loops::passes::Context;
 use dastac_loops::rename::Uses;
 use dastac_loops::{
-    BufferId, Call, Function, FunctionId, Index, Mark, Mode, Module, ParallelLevel, Private, Space,
-    Stmt, Value, VarId,
+    BufferId, Call, Function, FunctionId, Index, Mark, Mode, Module, ParallelLevel, Private,
+    RegisterStmt, Space, Stmt, Value, VarId,
 };
 
 pub(super) fn run(module: &mut Module, context: &Context<'_>) {
@@ -91,6 +91,7 @@ fn written(body: &[Stmt]) -> BTreeSet<BufferId> {
         stmt.visit(&mut |stmt| match stmt {
             Stmt::Store(store) => drop(found.insert(store.buffer)),
             Stmt::Scan(inner) => drop(found.insert(inner.buffer)),
+            Stmt::Register(RegisterStmt::Fetch(fetch)) => drop(found.insert(fetch.buffer)),
             _ => {}
         });
     }

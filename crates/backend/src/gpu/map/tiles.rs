@@ -18,7 +18,20 @@
 //!   parallel(lanes) t = 0 to 256 { (A[..] = held[..] at the points that there are) }
 //! } }
 //! ```
-//! so that what is loaded from the device's memory arrives while lanes multiply. In 64 bits a warp multiplies together
+//! so that what is loaded from the device's memory arrives while lanes multiply. Where both factors are elements as they
+//! stand, they are fetched to shared memory past the registers ([`dastac_loops::Fetch`]), two panels ahead, of which
+//! there are three then:
+//! ```text
+//!   parallel(lanes) t = 0 to 256 { (fetch left[..] and right[..] of the first two panels; the first one has arrived) }
+//!   for step = 0 to K / 8 * 8 step 8 {
+//!     parallel(lanes) t = 0 to 256 { (fetch left[..] and right[..] of the next panels but one)
+//!       (held[..] += sum(l = 0 to 8) left[..] * right[..])
+//!       arrive 1
+//!     }
+//!   }
+//!   parallel(lanes) t = 0 to 256 { arrive 0 }
+//! ```
+//! In 64 bits a warp multiplies together
 //! ([`dastac_loops::Multiply`]); in 32 bits each lane alone, with neighbouring rows and columns of its own, which it
 //! loads at once.
 //!
@@ -35,8 +48,8 @@
 //! columns that a tile has too many are copies of the last ones, whose products nobody stores.
 
 use dastac_loops::{
-    BufferId, Condition, Element, Factor, For, Index, Mark, Multiply, RegisterStmt, Space, Stmt,
-    Store, Sum, Value, VarId, Workspace,
+    BufferId, Condition, Element, Factor, Fetch, For, Index, Mark, Multiply, RegisterStmt, Space,
+    Stmt, Store, Sum, Value, VarId, Workspace,
 };
 
 use super::mapper::{LANES, Mapper};
@@ -45,6 +58,11 @@ use super::space::{Axis, Points, bind};
 
 /// Terms of a panel.
 const DEPTH: i64 = 8;
+
+/// Elements between the terms of a panel that is fetched: neighbouring terms are two places apart, modulo 16.
+const APART: i64 = 2;
+/// Panels of a factor where they are fetched: one is multiplied, the others are on their way.
+const FETCHED: i64 = 3;
 
 /// Tiles that keep all multiprocessors busy; fewer than half as many are shared where sums are long.
 const BUSY: i64 = 256;
@@ -247,7 +265,7 @@ struct Panel {
     along: bool,
     /// The first of the elements of `next` that are the panel's.
     next: i64,
-    /// From one of the two panels to the other.
+    /// From one of the panels of a factor to the next.
     other: i64,
 }
 
@@ -276,7 +294,8 @@ struct Memory {
     shape: Shape,
     shared: [BufferId; 2],
     held: BufferId,
-    next: BufferId,
+    /// What lanes load of the next panels; nothing where these are fetched.
+    next: Option<BufferId>,
 }
 
 impl Mapper<'_> {
@@ -439,15 +458,22 @@ impl Mapper<'_> {
             count: shape.tile[at],
         };
         let edges = [edge(0, row), edge(1, column)];
-        // Two panels of each factor: lanes write to one while others still read the other.
-        let sizes = shape.tile.map(|count| 2 * panel_size(count));
+        // Two panels of each factor: lanes write to one while others still read the other. A third one where panels
+        // are fetched, since these are on their way for longer.
+        let fetched = product.terms.iter().all(|terms| self.is_fetched(terms, element));
+        let sizes = shape.tile.map(|count| match fetched {
+            true => FETCHED * fetched_size(count),
+            false => 2 * panel_size(count),
+        });
         let mut sizes = vec![
             (sizes[0], Space::Shared),
             (sizes[1], Space::Shared),
             (shape.held() * LANES, Space::Stack),
         ];
-        let parts: i64 = shape.tile.iter().map(|count| count * DEPTH).sum();
-        sizes.push((parts, Space::Stack));
+        if !fetched {
+            let parts: i64 = shape.tile.iter().map(|count| count * DEPTH).sum();
+            sizes.push((parts, Space::Stack));
+        }
         let names = ["left", "right", "held", "next"];
         let buffers: Vec<BufferId> = names
             .iter()
@@ -458,8 +484,12 @@ impl Mapper<'_> {
                 id
             })
             .collect();
-        let memory =
-            Memory { shape, shared: [buffers[0], buffers[1]], held: buffers[2], next: buffers[3] };
+        let memory = Memory {
+            shape,
+            shared: [buffers[0], buffers[1]],
+            held: buffers[2],
+            next: buffers.get(3).copied(),
+        };
         let mut body = vec![self.cleared(&memory)];
         for terms in &product.terms {
             body.extend(self.multiplied(terms, &edges, &memory));
@@ -517,11 +547,13 @@ impl Mapper<'_> {
             });
             let count = memory.shape.tile[at];
             // What the lanes of a warp load together is in different banks.
+            let fetched = memory.next.is_none();
             let (own, term) = match along && memory.shape.together {
+                _ if fetched => (1, count + APART),
                 true => (DEPTH + 4, 1),
                 false => (1, count + 4),
             };
-            let other = panel_size(count);
+            let other = if fetched { fetched_size(count) } else { panel_size(count) };
             let panel = Panel { buffer: memory.shared[at], own, term, count, along, next, other };
             (next, at) = (next + panel.parts(), at + 1);
             panel
@@ -551,7 +583,10 @@ impl Mapper<'_> {
                 Stmt::for_range(side, Index::Const(0), Index::Const(2), vec![rest(lower, upper)])
             }
         };
-        let all_terms = self.all_terms(&tasks, &firsts, &lasts);
+        let all_terms = match memory.next {
+            Some(next) => self.all_terms(&tasks, next, [&firsts, &lasts]),
+            None => self.fetched_terms(&tasks, [&firsts, &lasts]),
+        };
         let body = vec![rest, Stmt::when(firsts.clone().less(lasts), all_terms)];
         let [some_begin, some_end] = some;
         let [all_begin, all_end] = all;
@@ -562,17 +597,22 @@ impl Mapper<'_> {
     }
 
     /// Panels of terms that all rows and columns have.
-    fn all_terms(&mut self, task: &Task<'_>, first: &Index, last: &Index) -> Vec<Stmt> {
+    fn all_terms(
+        &mut self,
+        task: &Task<'_>,
+        next: BufferId,
+        [first, last]: [&Index; 2],
+    ) -> Vec<Stmt> {
         let step = self.function.fresh_var("step");
-        let begin = self.lanes("t", LANES, |mapper, lane| mapper.loaded(task, first, &lane));
+        let begin = self.lanes("t", LANES, |mapper, lane| mapper.loaded(task, next, first, &lane));
         let zero = Index::Const(0);
-        let copied = self.lanes("t", LANES, |mapper, lane| mapper.copied(task, &lane, &zero));
+        let copied = self.lanes("t", LANES, |mapper, lane| mapper.copied(task, next, &lane, &zero));
         let multiplied = self.lanes("t", LANES, |mapper, lane| {
             let [follows, side] = ["follows", "side"].map(|name| mapper.function.fresh_var(name));
             let place = (Index::Var(step) + DEPTH).min(last.clone() - DEPTH);
-            let mut body = mapper.loaded(task, &Index::Var(follows), &lane);
+            let mut body = mapper.loaded(task, next, &Index::Var(follows), &lane);
             body.push(mapper.together_or_alone(task, &lane, &Index::Var(side)));
-            body.extend(mapper.copied(task, &lane, &(Index::Const(1) - Index::Var(side))));
+            body.extend(mapper.copied(task, next, &lane, &(Index::Const(1) - Index::Var(side))));
             let number = (Index::Var(step) - first.clone()).floor_div(DEPTH).modulo(2);
             vec![bind(follows, place, vec![bind(side, number, body)])]
         });
@@ -581,15 +621,90 @@ impl Mapper<'_> {
         vec![begin, copied, Stmt::For(For { var: step, lower, upper, step: DEPTH, mark, body })]
     }
 
+    /// Panels of terms that all rows and columns have, which are fetched.
+    fn fetched_terms(&mut self, task: &Task<'_>, [first, last]: [&Index; 2]) -> Vec<Stmt> {
+        let arrive = |left: i64| Stmt::Register(RegisterStmt::Arrive(left));
+        let ahead = FETCHED - 1;
+        let step = self.function.fresh_var("step");
+        // Behind the last panel, it is fetched again, and nobody reads it.
+        let place = |step: Index| step.min(last.clone() - DEPTH);
+        let begin = self.lanes("t", LANES, |mapper, lane| {
+            let mut body = Vec::new();
+            for number in 0..ahead {
+                let from = place(first.clone() + number * DEPTH);
+                body.push(mapper.fetched(task, from, &lane, Index::Const(number)));
+                body.push(arrive(ahead - 1));
+            }
+            body
+        });
+        let multiplied = self.lanes("t", LANES, |mapper, lane| {
+            let number = (Index::Var(step) - first.clone()).floor_div(DEPTH);
+            let side = mapper.function.fresh_var("side");
+            let from = place(Index::Var(step) + ahead * DEPTH);
+            let to = (number.clone() + ahead).modulo(FETCHED);
+            let body = vec![
+                mapper.fetched(task, from, &lane, to),
+                mapper.together_or_alone(task, &lane, &Index::Var(side)),
+                arrive(ahead - 1),
+            ];
+            vec![bind(side, number.modulo(FETCHED), body)]
+        });
+        // What was fetched for nothing arrives before something else is written there.
+        let rest = self.lanes("t", LANES, |_, _| vec![arrive(0)]);
+        let (lower, upper) = (vec![first.clone()], vec![last.clone()]);
+        let (mark, body) = (Mark::Sequential, vec![multiplied]);
+        vec![begin, Stmt::For(For { var: step, lower, upper, step: DEPTH, mark, body }), rest]
+    }
+
+    /// What a lane fetches of the panels of the terms from `first` on, to those of a side.
+    fn fetched(&mut self, task: &Task<'_>, first: Index, lane: &Index, side: Index) -> Stmt {
+        let [from, to] = ["from", "to"].map(|name| self.function.fresh_var(name));
+        let mut body = Vec::new();
+        for ((panel, edge), value) in task.panels.iter().zip(task.edges).zip(&task.terms.factors) {
+            let part = self.function.fresh_var("part");
+            let place = panel.copied(Index::Var(part), lane);
+            let at = panel.place(place.clone()) + Index::Var(to) * panel.other;
+            let [term, own] = place;
+            let (load, names) = self.named(task, edge, value);
+            // Else they would not be fetched.
+            let Value::Load(source, index) = load else { continue };
+            let read = Fetch { buffer: panel.buffer, at, from: source, source: index };
+            let read = vec![Stmt::Register(RegisterStmt::Fetch(Box::new(read)))];
+            let read = vec![bind(names[0], Index::Var(from) + term, read)];
+            let own = (edge.first.clone() + own).min(edge.end.clone() - 1);
+            body.push(unrolled(part, panel.parts(), vec![bind(names[1], own, read)]));
+        }
+        bind(from, first, vec![bind(to, side, body)])
+    }
+
+    /// Whether both factors are elements as they stand in the device's memory, of 64 bits: copies of 4 bytes each take
+    /// longer than loads and stores.
+    fn is_fetched(&self, terms: &Terms, element: Element) -> bool {
+        let wide = element.bytes() == 8;
+        wide && terms.factors.iter().all(|factor| match factor {
+            Value::Load(buffer, _) => {
+                let buffer = &self.module.buffers[buffer.0 as usize];
+                buffer.element == element && buffer.space == Space::Main
+            }
+            _ => false,
+        })
+    }
+
     /// What a lane loads of the panels of the terms from `first` on.
-    fn loaded(&mut self, task: &Task<'_>, first: &Index, lane: &Index) -> Vec<Stmt> {
+    fn loaded(
+        &mut self,
+        task: &Task<'_>,
+        next: BufferId,
+        first: &Index,
+        lane: &Index,
+    ) -> Vec<Stmt> {
         let mut body = Vec::new();
         for ((panel, edge), value) in task.panels.iter().zip(task.edges).zip(&task.terms.factors) {
             let part = self.function.fresh_var("part");
             let [term, own] = panel.copied(Index::Var(part), lane);
             let (load, names) = self.named(task, edge, value);
             let at = (Index::Var(part) + panel.next) * LANES + lane.clone();
-            let read = vec![Stmt::set(task.memory.next, at, load)];
+            let read = vec![Stmt::set(next, at, load)];
             let read = vec![bind(names[0], first.clone() + term, read)];
             let own = (edge.first.clone() + own).min(edge.end.clone() - 1);
             body.push(unrolled(part, panel.parts(), vec![bind(names[1], own, read)]));
@@ -606,14 +721,14 @@ impl Mapper<'_> {
     }
 
     /// What a lane loaded, to the panels of a side in shared memory.
-    fn copied(&mut self, task: &Task<'_>, lane: &Index, side: &Index) -> Vec<Stmt> {
+    fn copied(&mut self, task: &Task<'_>, next: BufferId, lane: &Index, side: &Index) -> Vec<Stmt> {
         let mut body = Vec::new();
         for panel in task.panels {
             let part = self.function.fresh_var("part");
             let at = (Index::Var(part) + panel.next) * LANES + lane.clone();
             let place = panel.place(panel.copied(Index::Var(part), lane));
             let place = place + side.clone() * panel.other;
-            let copy = Stmt::set(panel.buffer, place, Value::load(task.memory.next, at));
+            let copy = Stmt::set(panel.buffer, place, Value::load(next, at));
             body.push(unrolled(part, panel.parts(), vec![copy]));
         }
         body
@@ -854,6 +969,11 @@ impl Task<'_> {
 /// Elements of a panel of so many rows or columns, one way or the other.
 fn panel_size(count: i64) -> i64 {
     (DEPTH * (count + 4)).max((DEPTH + 4) * count)
+}
+
+/// Elements of a panel that is fetched, of so many rows or columns.
+fn fetched_size(count: i64) -> i64 {
+    DEPTH * (count + APART)
 }
 
 fn unrolled(var: VarId, count: i64, body: Vec<Stmt>) -> Stmt {

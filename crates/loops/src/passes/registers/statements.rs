@@ -77,7 +77,12 @@ impl Lowering<'_> {
             // Each has its own.
             Stmt::Workspace(_) | Stmt::Team(_) | Stmt::Scan(_) => self.instances.len() < 2,
             Stmt::Partial(_) | Stmt::CoIter(_) | Stmt::Append(_) => true,
-            Stmt::Store(_) | Stmt::Register(_) => true,
+            Stmt::Register(inner) => {
+                let mut all = true;
+                inner.visit_indices(&mut |index| all &= !varies(index));
+                all
+            }
+            Stmt::Store(_) => true,
         }
     }
 
@@ -147,7 +152,12 @@ impl Lowering<'_> {
                 Stmt::Call(Call { integers: self.all_here(&inner.integers), ..inner.clone() })
             }
             Stmt::CoIter(_) | Stmt::Append(_) => stmt.clone(),
-            Stmt::Store(_) | Stmt::Register(_) => stmt.clone(),
+            Stmt::Register(inner) => {
+                let mut inner = inner.clone();
+                inner.indices_mut().into_iter().for_each(|index| *index = self.here(index));
+                Stmt::Register(inner)
+            }
+            Stmt::Store(_) => stmt.clone(),
         })
     }
 
