@@ -432,3 +432,32 @@ fn products_in_tiles() {
         assert!(counts.barriers > 4, "{counts:?}");
     }
 }
+
+/// Prefix sums over ranges of all lengths, also those of several chunks of chunks.
+#[test]
+fn prefix_sums() {
+    let bodies = [
+        ("i64", "for x = 0 to N { let n = a[x] { a[x + 1] += index(n) } }"),
+        ("i64", "for x = M to N { let n = a[2 + x - M] { a[x + 3 - M] += index(n) } }"),
+        ("u32", "for x = M to min(N, 9000) { let n = a[x] { a[x + 1] += index(n) } }"),
+        ("i64", "for x = 0 to N { a[x + 1] += a[x] }"),
+    ];
+    for (element, body) in bodies {
+        let text =
+            format!("module(N, M)\nbuffer a : {element}[N + 4]\nfunc f(inout a) {{ {body} }}");
+        let plain = parse(&text).unwrap();
+        let mut grid = plain.clone();
+        options("cuda").tile(&mut grid, &mut ()).unwrap();
+        verify(&grid).unwrap_or_else(|errors| panic!("{errors:?}\n{grid}"));
+        assert!(grid.to_string().contains("total"), "{grid}");
+        for n in [0, 1, 2, 7, 255, 2047, 2048, 2049, 4096, 9001] {
+            let numbers = (0..n + 4).map(|x| (x * 7) % 5).collect();
+            let mut expected = [Data::Int(numbers)];
+            let mut found = expected.clone();
+            interp::run(&plain, "f", &[n, 3], &mut expected).unwrap();
+            interp::run_grid(&grid, "f", &[n, 3], &mut found)
+                .unwrap_or_else(|error| panic!("{error}\n{grid}"));
+            assert_eq!(expected, found, "{body}, {n}");
+        }
+    }
+}

@@ -55,7 +55,9 @@ impl Mapper<'_> {
             Stmt::For(inner) => {
                 known(&inner.lower)
                     && known(&inner.upper)
-                    && (inner.mark == Mark::THREADS || some(&inner.body))
+                    && (inner.mark == Mark::THREADS
+                        || some(&inner.body)
+                        || self.prefix_of(stmt).is_some())
             }
             Stmt::Partitioned(inner) => known(&inner.lower) && known(&inner.upper),
             Stmt::If(inner) => {
@@ -69,7 +71,7 @@ impl Mapper<'_> {
     }
 
     /// Whether the host can evaluate an expression.
-    fn is_known(&self, index: &Index) -> bool {
+    pub fn is_known(&self, index: &Index) -> bool {
         let mut known = true;
         index.visit(&mut |part| match part {
             Index::Load(buffer, _) => known &= self.function.args.contains(&(*buffer, Mode::In)),
@@ -86,6 +88,9 @@ impl Mapper<'_> {
     }
 
     fn host_stmt(&mut self, stmt: &Stmt) -> Vec<Stmt> {
+        if let Some(prefix) = self.prefix_of(stmt) {
+            return self.prefix(&prefix);
+        }
         let mut stmt = stmt.clone();
         match &mut stmt {
             Stmt::For(inner) if inner.mark == Mark::THREADS => return self.nest(inner),

@@ -3,7 +3,7 @@
 //! - `map-kernels` ([`kernels`]): what the host does stays outside, everything else becomes loops over blocks around
 //!   loops over lanes. [`join`]: stores to the same elements as one. [`space`]: several parallel loops as one range.
 //!   [`rows`]: sums whose terms several lanes add up together. [`wide`]: several points for each lane. [`tiles`]:
-//!   products of matrices.
+//!   products of matrices. [`scan`]: prefix sums.
 //! - `outline-kernels` ([`outline`]): each loop over blocks becomes a private function, a kernel.
 //! - `emulate-grid` ([`emulate`]): blocks as threads of a processor, lanes one after the other.
 //!
@@ -16,6 +16,7 @@ mod kernels;
 mod mapper;
 mod outline;
 mod rows;
+mod scan;
 mod space;
 mod tiles;
 mod wide;
