@@ -461,3 +461,87 @@ fn prefix_sums() {
         }
     }
 }
+
+/// Rows of a product that are sorted by a warp, by a block, or not at all, agree with the same loops in order.
+#[test]
+fn rows_of_sparse_results_are_sorted() {
+    let body = "{ for i = begin to end { with at of 2 { at[0] = index(START) with block of 1 { \
+        for p = p[i] to p[i + 1] { for q = q[c[p]] to q[c[p] + 1] { \
+          POINT m0[d[q]] = index(1) m1[d[q] / 64] = index(1) } } \
+        scan b in m1[0 .. (K + 63) / 64] { scan k in m0[64 * b .. 64 * b + 64] { DRAIN } } \
+        let n = at[0] { LAST } } } } }";
+    let count = [
+        ("START", "0"),
+        ("POINT", ""),
+        ("DRAIN", "at[0] += index(1)"),
+        ("LAST", "s[i + 1] = index(n)"),
+    ];
+    let fill = [
+        ("START", "s[i]"),
+        ("POINT", "W[d[q]] += A[p] * B[q]"),
+        (
+            "DRAIN",
+            "block[0] = W[k] W[k] = 0.0 let n = at[0] { r[n] = index(k) C[n] = block[0] at[0] += index(1) }",
+        ),
+        ("LAST", "e[i] = index(n)"),
+    ];
+    let of = |parts: &[(&str, &str)]| {
+        parts.iter().fold(body.to_owned(), |body, (name, by)| body.replace(name, by))
+    };
+    let marks = "with m1 of (K + 63) / 64 zero { with m0 of (K + 63) / 64 * 64 zero";
+    let text = format!(
+        "module(M, N, K, E, F, R)\nbuffer p : u32[M + 1]\nbuffer c : u32[E]\nbuffer A : f64[E]\n\
+         buffer q : u32[N + 1]\nbuffer d : u32[F]\nbuffer B : f64[F]\nbuffer s : i64[M + 1]\nbuffer e : i64[M]\n\
+         buffer r : i64[R]\nbuffer C : f64[R]\nbuffer m0 : u8[0]\nbuffer m1 : u8[0]\nbuffer W : f64[0]\n\
+         buffer at : i64[2]\nbuffer block : f64[1]\n\
+         func count(inout s, in p, in c, in q, in d) {{ \
+           partition begin, end = 0 to M by p[end] {{ {marks} {} }} }} \
+           for x = 0 to M {{ let n = s[x] {{ s[x + 1] += index(n) }} }} }}\n\
+         func fill(inout r, inout C, inout e, in s, in p, in c, in A, in q, in d, in B) {{ \
+           partition begin, end = 0 to M by s[end] {{ with W of K zero {{ {marks} {} }} }} }} }}",
+        of(&count),
+        of(&fill),
+    );
+    let plain = parse(&text).unwrap();
+    let mut grid = plain.clone();
+    options("cuda").tile(&mut grid, &mut ()).unwrap();
+    verify(&grid).unwrap_or_else(|errors| panic!("{errors:?}\n{grid}"));
+    assert!(grid.to_string().contains("sorted"), "{grid}");
+    // Elements of the rows of both factors: up to 33 * 8, 90 * 8 and 140 * 8 points in the first one's.
+    let lengths = [3, 0, 33, 1, 32, 90, 140, 64, 2];
+    let (n, k) = (150, 700);
+    let mut positions = vec![0];
+    lengths.iter().for_each(|length| positions.push(positions[positions.len() - 1] + length));
+    let elements = *positions.last().unwrap();
+    let columns: Vec<i64> = lengths
+        .iter()
+        .flat_map(|length| (0..*length).map(move |x| x * n / length.max(&1)))
+        .collect();
+    let inner: Vec<i64> = (0..=n).map(|row| row * 8).collect();
+    let all = n * 8;
+    let coordinates: Vec<i64> =
+        (0..n).flat_map(|row| (0..8).map(move |x| (row * 37 % 80) + x * 80 + row % 3)).collect();
+    let floats =
+        |count: i64| Data::Float((0..count).map(|x| 1.0 / ((x * 7) % 13 + 1) as f64).collect());
+    let m = lengths.len() as i64;
+    let symbols = [m, n, k, elements, all, elements * 8];
+    let integers = [&positions, &columns, &inner, &coordinates].map(|all| Data::Int(all.clone()));
+    let [p, c, q, d] = integers;
+    let mut expected = vec![Data::Int(vec![0; lengths.len() + 1]), p, c, q, d];
+    let mut found = expected.clone();
+    let both = |name: &str, expected: &mut Vec<Data>, found: &mut Vec<Data>| {
+        interp::run(&plain, name, &symbols, expected).unwrap();
+        interp::run_grid(&grid, name, &symbols, found)
+            .unwrap_or_else(|error| panic!("{error}\n{grid}"));
+        assert!(expected == found, "{name}");
+    };
+    both("count", &mut expected, &mut found);
+    let size = (elements * 8) as usize;
+    let results = [Data::Int(vec![0; size]), Data::Float(vec![0.0; size])];
+    let [s, p, c, q, d] = <[Data; 5]>::try_from(expected).unwrap();
+    let rows = Data::Int(vec![0; lengths.len()]);
+    let inputs = [rows, s, p, c, floats(elements), q, d, floats(all)];
+    let mut expected: Vec<Data> = results.into_iter().chain(inputs).collect();
+    let mut found = expected.clone();
+    both("fill", &mut expected, &mut found);
+}

@@ -95,8 +95,10 @@ impl Mapper<'_> {
         match &mut stmt {
             Stmt::For(inner) if inner.mark == Mark::THREADS => return self.nest(inner),
             Stmt::Partitioned(inner) => {
-                let parts = self.parts(inner);
-                return self.nest(&parts);
+                return self.gathered(inner).unwrap_or_else(|| {
+                    let parts = self.parts(inner);
+                    self.nest(&parts)
+                });
             }
             _ => {}
         }
@@ -117,7 +119,7 @@ impl Mapper<'_> {
     }
 
     /// A range in parts as a loop over them: of as few iterations as may be, unless each part has a workspace.
-    fn parts(&mut self, inner: &PartitionedRange) -> For {
+    pub fn parts(&mut self, inner: &PartitionedRange) -> For {
         let (lower, upper) = inner.ends();
         let part = self.function.fresh_var("part");
         let mut workspaces = false;
@@ -146,7 +148,7 @@ impl Mapper<'_> {
     }
 
     /// The kernels of a parallel loop and of those that are all that is inside of it.
-    fn nest(&mut self, outer: &For) -> Vec<Stmt> {
+    pub fn nest(&mut self, outer: &For) -> Vec<Stmt> {
         let mut points = Points::default();
         let mut body = std::slice::from_ref(outer);
         let (mut inside, mut next) = (Vec::new(), Some(&body[0]));

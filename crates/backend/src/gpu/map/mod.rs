@@ -3,7 +3,8 @@
 //! - `map-kernels` ([`kernels`]): what the host does stays outside, everything else becomes loops over blocks around
 //!   loops over lanes. [`join`]: stores to the same elements as one. [`space`]: several parallel loops as one range.
 //!   [`rows`]: sums whose terms several lanes add up together. [`wide`]: several points for each lane. [`tiles`]:
-//!   products of matrices. [`scan`]: prefix sums.
+//!   products of matrices. [`scan`]: prefix sums. [`sorted`]: rows
+//!   of sparse results, of which [`gather`] knows the form.
 //! - `outline-kernels` ([`outline`]): each loop over blocks becomes a private function, a kernel.
 //! - `emulate-grid` ([`emulate`]): blocks as threads of a processor, lanes one after the other.
 //!
@@ -11,12 +12,14 @@
 //! block outside of such loops are executed by all of its lanes, with the same values, so they write nothing.
 
 mod emulate;
+mod gather;
 mod join;
 mod kernels;
 mod mapper;
 mod outline;
 mod rows;
 mod scan;
+mod sorted;
 mod space;
 mod tiles;
 mod wide;

@@ -1,0 +1,636 @@
+//! Rows that come together in a workspace ([`super::gather`]): a block sorts the points of a row in shared memory.
+//!
+//! Before -> after, of `C(i, k) := A(i, j) * B(j, k)`:
+//! `for p in A(i) { for q in B(j) { sums[k] += v  mark[k] = 1 .. } }  scan k in mark { at[0] += 1 .. A[n] = sums[k] }` ->
+//! ```text
+//! parallel(blocks) b = 0 to M {
+//!   for base = .. step 32 { parallel(lanes) t { (how many points element base + t of A(i) has) }
+//!     (sums of them)  parallel(lanes) t { for q in B(j) { keys[n] = k * 256 + n  values[n] = v  n += 1 } } }
+//!   (many[i] = n)  if n <= 256 {
+//!     parallel(lanes) t { rank[x] = (how many keys are smaller) }  parallel(lanes) t { sorted[rank[x]] = keys[x] }
+//!     (where a coordinate differs from the one before, the next element of the result begins)
+//!     parallel(lanes) t { for h = t to .. step 32 { (the sum of its values, in order)  A[at[0] + h] = .. } }
+//!   }
+//! }
+//! ```
+//! A key holds the place of its value, so values are added up in the order of the loops. Each element of the outermost
+//! loops over points is a lane's. Rows with few points have a warp each; those with more, a block of 256 lanes; those
+//! with more than fit are left to lanes with workspaces in memory.
+
+use dastac_loops::{
+    BufferId, Compare, Element, For, Index, Let, PartitionedRange, Space, Stmt, Store, Value,
+    VarId, Workspace,
+};
+
+use super::gather::{self, Gathered, Point};
+use super::mapper::Mapper;
+use super::scan::shared;
+use super::space::bind;
+
+/// Rows of so many points at most are sorted by so many lanes.
+#[derive(Clone, Copy)]
+struct Class {
+    points: i64,
+    lanes: i64,
+}
+
+const SHORT: Class = Class { points: 256, lanes: 32 };
+const LONG: Class = Class { points: 1024, lanes: 256 };
+/// Lanes whose counts are added up together.
+const GROUP: i64 = 16;
+
+/// The memory that the lanes of a block share.
+struct Memory {
+    class: Class,
+    /// The keys of points, in the order of the loops.
+    keys: BufferId,
+    /// Their ranks; later where each coordinate's points begin.
+    ranks: BufferId,
+    /// One that is smaller than all others, then the keys in order.
+    sorted: BufferId,
+    /// The values of points.
+    values: Option<BufferId>,
+    /// Numbers of lanes: how many there are, and how many before.
+    counts: BufferId,
+    before: BufferId,
+    groups: BufferId,
+    /// How many there are of all lanes, and how many points of the row so far.
+    sum: BufferId,
+    done: BufferId,
+    /// Where a lane's next point goes.
+    next: BufferId,
+    /// The memory that counts elements of the result, and what stands for it.
+    counters: Option<(BufferId, BufferId, i64)>,
+}
+
+fn integer(value: impl Into<Index>) -> Value {
+    Value::FromIndex(value.into())
+}
+
+fn zero() -> Index {
+    Index::Const(0)
+}
+
+/// `let var = buffer[index] { body }`.
+fn read(var: VarId, buffer: BufferId, index: Index, body: Vec<Stmt>) -> Stmt {
+    Stmt::Let(Let { var, buffer, index, body })
+}
+
+fn workspace(buffer: BufferId, size: Index, body: Vec<Stmt>) -> Stmt {
+    Stmt::Workspace(Workspace { buffer, size, zero: false, instead: None, body })
+}
+
+impl Mapper<'_> {
+    /// The kernels of rows that come together in workspaces, if a range has such rows.
+    pub fn gathered(&mut self, inner: &PartitionedRange) -> Option<Vec<Stmt>> {
+        let rows = gather::of(inner, self.function)?;
+        let (lower, upper) = inner.ends();
+        let count = self.function.fresh_var("rows");
+        let many = self.module.fresh_buffer("many", Element::I64, zero());
+        let short = self.sorted_rows(&rows, SHORT, (many, None), (&lower, count));
+        let more = Some(SHORT.points);
+        let long = self.sorted_rows(&rows, LONG, (many, more), (&lower, count));
+        let rest = self.unsorted_rows(&rows, inner, (many, &lower));
+        let extent = (upper - lower).max(zero());
+        let body = [vec![short, long], rest].concat();
+        Some(vec![bind(count, extent, vec![workspace(many, Index::Var(count), body)])])
+    }
+
+    /// The kernel of rows of one class: those with more than so many points, if that is said.
+    fn sorted_rows(
+        &mut self,
+        rows: &Gathered<'_>,
+        class: Class,
+        (many, more): (BufferId, Option<i64>),
+        (lower, count): (&Index, VarId),
+    ) -> Stmt {
+        let memory = self.memory(rows, class);
+        self.blocks(Index::Var(count), |mapper, block| {
+            let mut body = mapper.expanded(rows, &memory);
+            let points = mapper.function.fresh_var("points");
+            let all = Index::Var(points);
+            let mut inside = Vec::new();
+            if more.is_none() {
+                inside.push(
+                    mapper.one(|_| vec![Stmt::set(many, block.clone(), integer(all.clone()))]),
+                );
+            }
+            let drained = mapper.drained(rows, &memory, &all);
+            inside.push(Stmt::when(all.at_most(Index::Const(class.points)), drained));
+            body.push(read(points, memory.done, zero(), inside));
+            let row = bind(rows.rows.var, lower.clone() + block.clone(), memory.around(body));
+            let Some(more) = more else { return vec![row] };
+            let own = mapper.function.fresh_var("n");
+            let longer = Index::Const(more).less(Index::Var(own));
+            vec![read(own, many, block, vec![Stmt::when(longer, vec![row])])]
+        })
+    }
+
+    fn memory(&mut self, rows: &Gathered<'_>, class: Class) -> Memory {
+        let mut fresh = |name: &str, element, size: i64| {
+            let buffer = self.module.fresh_buffer(name, element, Index::Const(size));
+            self.module.buffers[buffer.0 as usize].space = Space::Shared;
+            buffer
+        };
+        let mut integers = |name: &str, size| fresh(name, Element::I64, size);
+        let (points, lanes) = (class.points, class.lanes);
+        let keys = integers("keys", points);
+        let ranks = integers("ranks", points + 1);
+        let sorted = integers("sorted", points + 1);
+        let counts = integers("counts", lanes);
+        let before = integers("before", lanes);
+        let groups = integers("groups", lanes / GROUP);
+        let [sum, done] = ["sum", "done"].map(|name| integers(name, 1));
+        let next = integers("next", lanes);
+        let counters = rows.counter.map(|own| (own.buffer, integers("at", own.size), own.size));
+        let values = rows.values.map(|values| {
+            let element = self.module.buffers[values.buffer.0 as usize].element;
+            let buffer = self.module.fresh_buffer("values", element, Index::Const(points));
+            self.module.buffers[buffer.0 as usize].space = Space::Shared;
+            buffer
+        });
+        Memory {
+            class,
+            keys,
+            ranks,
+            sorted,
+            values,
+            counts,
+            before,
+            groups,
+            sum,
+            done,
+            next,
+            counters,
+        }
+    }
+
+    /// A loop over lanes of which only the first does something.
+    fn one(&mut self, body: impl FnOnce(&mut Self) -> Vec<Stmt>) -> Stmt {
+        self.lanes("t", 1, |mapper, _| body(mapper))
+    }
+
+    /// What is before each lane's count, and the sum of all counts.
+    fn before_lanes(&mut self, memory: &Memory) -> Vec<Stmt> {
+        let Memory { counts, before, groups, sum, class, .. } = *memory;
+        let number = |mapper: &mut Self, from: BufferId, begin: Index, end: Index| {
+            let x = mapper.function.fresh_var("x");
+            Value::sum(x, begin, end, Value::load(from, Index::Var(x)))
+        };
+        let of_groups = self.lanes("t", class.lanes / GROUP, |mapper, lane| {
+            let begin = lane.clone() * GROUP;
+            let sum = number(mapper, counts, begin.clone(), begin + GROUP);
+            vec![Stmt::set(groups, lane, sum)]
+        });
+        let of_lanes = self.lanes("t", class.lanes, |mapper, lane| {
+            let group = lane.clone().floor_div(GROUP);
+            let earlier = number(mapper, groups, zero(), group.clone());
+            let same = number(mapper, counts, group * GROUP, lane.clone());
+            let all = Value::load(before, lane.clone()) + Value::load(counts, lane.clone());
+            vec![
+                Stmt::set(before, lane.clone(), earlier + same),
+                Stmt::when(
+                    Index::Const(class.lanes - 1).at_most(lane),
+                    vec![Stmt::set(sum, zero(), all)],
+                ),
+            ]
+        });
+        vec![of_groups, of_lanes]
+    }
+
+    /// The points of a row: as many as have a place, and how many there are.
+    fn expanded(&mut self, rows: &Gathered<'_>, memory: &Memory) -> Vec<Stmt> {
+        let Memory { counts, before, sum, done, next, class, .. } = *memory;
+        let mut body = vec![self.one(|_| vec![Stmt::set(done, zero(), integer(0))])];
+        for stmt in &rows.points {
+            let once = For::new(
+                self.function.fresh_var("once"),
+                zero(),
+                Index::Const(1),
+                vec![(*stmt).clone()],
+            );
+            let all = match stmt {
+                Stmt::For(all) if all.step == 1 => all,
+                _ => &once,
+            };
+            let base = self.function.fresh_var("base");
+            let own = |lane: &Index, body: Vec<Stmt>| {
+                let at = Index::Var(base) + lane.clone();
+                let upper = std::iter::once(at.clone() + 1).chain(all.upper.iter().cloned());
+                Stmt::For(For { lower: vec![at], upper: upper.collect(), body, ..all.clone() })
+            };
+            let mut chunk = vec![self.lanes("t", class.lanes, |_, lane| {
+                let counted = Counting { rows, counts, lane: &lane }.statements(&all.body);
+                vec![Stmt::set(counts, lane.clone(), integer(0)), own(&lane, counted)]
+            })];
+            chunk.extend(self.before_lanes(memory));
+            chunk.push(self.lanes("t", class.lanes, |mapper, lane| {
+                let first = Value::load(done, zero()) + Value::load(before, lane.clone());
+                let come = mapper.come(rows, memory, &all.body, &lane);
+                vec![Stmt::set(next, lane.clone(), first), own(&lane, come)]
+            }));
+            let added = Stmt::add(done, zero(), Value::load(sum, zero()));
+            chunk.push(self.one(|_| vec![added]));
+            let (lower, upper) = (all.lower.clone(), all.upper.clone());
+            let mark = dastac_loops::Mark::Sequential;
+            let step = class.lanes;
+            body.push(Stmt::For(For { var: base, lower, upper, step, mark, body: chunk }));
+        }
+        body
+    }
+
+    /// Statements that come to points, as those of a lane that keep them.
+    fn come(
+        &mut self,
+        rows: &Gathered<'_>,
+        memory: &Memory,
+        body: &[Stmt],
+        lane: &Index,
+    ) -> Vec<Stmt> {
+        let mut result = Vec::new();
+        for stmt in body {
+            let place = self.function.fresh_var("place");
+            if let Some(point) = rows.point(stmt) {
+                let mut kept = vec![memory.keep(&point, Index::Var(place))];
+                let after = integer(Index::Var(place) + 1);
+                kept.push(Stmt::set(memory.next, lane.clone(), after));
+                result.push(read(place, memory.next, lane.clone(), kept));
+                continue;
+            }
+            if let Stmt::For(inner) = stmt
+                && let Some(point) = rows.only_point(inner)
+            {
+                let (begin, length) = range(inner);
+                let at = Index::Var(place) + (Index::Var(inner.var) - begin);
+                let body = vec![memory.keep(&point, at)];
+                let after = integer(Index::Var(place) + length);
+                let kept = vec![
+                    Stmt::For(For { body, ..inner.clone() }),
+                    Stmt::set(memory.next, lane.clone(), after),
+                ];
+                result.push(read(place, memory.next, lane.clone(), kept));
+                continue;
+            }
+            if matches!(stmt, Stmt::Store(_)) {
+                continue;
+            }
+            let mut stmt = stmt.clone();
+            for inside in stmt.bodies_mut() {
+                *inside = self.come(rows, memory, inside, lane);
+            }
+            result.extend(some(stmt));
+        }
+        result
+    }
+
+    /// The points of a row in order, and what is done for each coordinate.
+    fn drained(&mut self, rows: &Gathered<'_>, memory: &Memory, all: &Index) -> Vec<Stmt> {
+        let Memory { keys, ranks, sorted, counts, before, sum, class, .. } = *memory;
+        let mut body = vec![self.each(class, all, |mapper, at| {
+            let other = mapper.function.fresh_var("y");
+            let [left, right] =
+                [Index::Var(other), at.clone()].map(|at| Box::new(Value::load(keys, at)));
+            let smaller = Value::Compare(Compare::Lt, left, right);
+            vec![Stmt::set(ranks, at, Value::sum(other, zero(), all.clone(), smaller))]
+        })];
+        body.push(self.each(class, all, |mapper, at| {
+            let rank = mapper.function.fresh_var("rank");
+            let stored = Stmt::set(sorted, Index::Var(rank) + 1, Value::load(keys, at.clone()));
+            let first = Stmt::set(sorted, zero(), integer(-1));
+            let first = Stmt::when(at.clone().at_most(zero()), vec![first]);
+            vec![read(rank, ranks, at, vec![stored]), first]
+        }));
+        body.push(self.lanes("t", class.lanes, |mapper, lane| {
+            let one = Stmt::add(counts, lane.clone(), integer(1));
+            let heads = mapper.heads(memory, all, &lane, |_, _| vec![one]);
+            vec![Stmt::set(counts, lane, integer(0)), heads]
+        }));
+        body.extend(self.before_lanes(memory));
+        body.push(self.lanes("t", class.lanes, |mapper, lane| {
+            vec![mapper.heads(memory, all, &lane, |mapper, at| {
+                let head = mapper.function.fresh_var("n");
+                let number = Index::Var(head);
+                let stored = Stmt::set(ranks, number.clone(), integer(at));
+                let after = Stmt::set(before, lane.clone(), integer(number + 1));
+                vec![read(head, before, lane.clone(), vec![stored, after])]
+            })]
+        }));
+        let count = self.function.fresh_var("count");
+        let heads = Index::Var(count);
+        let last = Stmt::set(ranks, heads.clone(), integer(all.clone()));
+        let mut inside = vec![self.one(|_| vec![last])];
+        inside.extend(self.in_order_of(rows, memory, &heads, 0));
+        body.push(read(count, sum, zero(), inside));
+        body
+    }
+
+    /// Statements for numbers up to `count`, of which neighbouring lanes have neighbouring ones.
+    fn each(
+        &mut self,
+        class: Class,
+        count: &Index,
+        body: impl FnOnce(&mut Self, Index) -> Vec<Stmt>,
+    ) -> Stmt {
+        self.lanes("t", class.lanes, |mapper, lane| {
+            let at = mapper.function.fresh_var("x");
+            let body = body(mapper, Index::Var(at));
+            let own = For::new(at, lane, count.clone(), body);
+            vec![Stmt::For(For { step: class.lanes, ..own })]
+        })
+    }
+
+    /// Statements for those of a lane's points, which are neighbours, that are the first ones of their coordinates.
+    fn heads(
+        &mut self,
+        memory: &Memory,
+        all: &Index,
+        lane: &Index,
+        body: impl FnOnce(&mut Self, Index) -> Vec<Stmt>,
+    ) -> Stmt {
+        let class = memory.class;
+        let [at, one, other] = ["x", "a", "b"].map(|name| self.function.fresh_var(name));
+        let body = body(self, Index::Var(at));
+        let of = |key: VarId| Index::Var(key).floor_div(class.points);
+        let body = vec![Stmt::when(of(one).less(of(other)), body)];
+        let body = vec![read(other, memory.sorted, Index::Var(at) + 1, body)];
+        let body = vec![read(one, memory.sorted, Index::Var(at), body)];
+        let own = class.points / class.lanes;
+        let begin = lane.clone() * own;
+        let end = (begin.clone() + own).min(all.clone());
+        Stmt::for_range(at, begin, end, body)
+    }
+
+    /// What stands around the loop over coordinates from some depth on, and this loop.
+    fn in_order_of(
+        &mut self,
+        rows: &Gathered<'_>,
+        memory: &Memory,
+        heads: &Index,
+        depth: usize,
+    ) -> Vec<Stmt> {
+        let around = &rows.around[depth];
+        let mut body = Vec::new();
+        let alone = |mapper: &mut Self, stmts: Vec<Stmt>| {
+            (!stmts.is_empty()).then(|| mapper.one(|_| memory.renamed(&stmts)))
+        };
+        body.extend(alone(self, around.before.iter().map(|stmt| (*stmt).clone()).collect()));
+        match around.open {
+            None => body.extend(self.elements(rows, memory, heads)),
+            Some(open) => {
+                let inside = self.in_order_of(rows, memory, heads, depth + 1);
+                match open {
+                    Stmt::Let(inner) => {
+                        let inner = Let { body: inside, ..inner.clone() };
+                        body.push(memory.renamed_one(&Stmt::Let(inner)));
+                    }
+                    // Counters are shared, blocks of elements are the lanes'.
+                    _ => body.extend(inside),
+                }
+            }
+        }
+        body.extend(alone(self, around.after.to_vec()));
+        body
+    }
+
+    /// What is done for each coordinate, by a lane each.
+    fn elements(&mut self, rows: &Gathered<'_>, memory: &Memory, heads: &Index) -> Vec<Stmt> {
+        let sum = rows.values.map(|values| {
+            let element = self.module.buffers[values.buffer.0 as usize].element;
+            (values, self.module.fresh_buffer("sum", element, Index::Const(1)))
+        });
+        let points = memory.class.points;
+        let mut body = vec![self.each(memory.class, heads, |mapper, head| {
+            let [begin, end, key] = ["x", "z", "c"].map(|name| mapper.function.fresh_var(name));
+            let body = Drain { rows, sum: sum.map(|sum| sum.1), head: &head, mapper }
+                .statements(rows.drain);
+            let mut body = memory.renamed(&body);
+            if let (Some((own, sum)), Some(values)) = (sum, memory.values) {
+                let mut all = vec![Stmt::set(sum, zero(), Value::constant(own.neutral))];
+                let [point, place] = ["y", "c"].map(|name| mapper.function.fresh_var(name));
+                let value = Value::load(values, Index::Var(place).modulo(points));
+                let (mode, stream) = (own.mode, None);
+                let joined = Stmt::Store(Store { buffer: sum, index: zero(), value, mode, stream });
+                let joined = read(place, memory.sorted, Index::Var(point) + 1, vec![joined]);
+                all.push(Stmt::for_range(point, Index::Var(begin), Index::Var(end), vec![joined]));
+                all.extend(body);
+                body = vec![workspace(sum, Index::Const(1), all)];
+            }
+            for (buffer, size) in &rows.blocks {
+                body = vec![workspace(*buffer, size.clone(), body)];
+            }
+            let body = vec![bind(rows.key, Index::Var(key).floor_div(points), body)];
+            let body = vec![read(key, memory.sorted, Index::Var(begin) + 1, body)];
+            let body = vec![read(end, memory.ranks, head.clone() + 1, body)];
+            vec![read(begin, memory.ranks, head, body)]
+        })];
+        if let (Some(counter), Some((_, at, _))) = (rows.counter, memory.counters) {
+            let added = Stmt::add(at, Index::Const(counter.at), integer(heads.clone()));
+            body.push(self.one(|_| vec![added]));
+        }
+        body
+    }
+
+    /// Rows with more points than can be sorted, as they were.
+    fn unsorted_rows(
+        &mut self,
+        rows: &Gathered<'_>,
+        inner: &PartitionedRange,
+        (many, lower): (BufferId, &Index),
+    ) -> Vec<Stmt> {
+        let row = rows.rows;
+        let place = Index::Var(row.var) - lower.clone();
+        let [own, any] = ["n", "any"].map(|name| self.function.fresh_var(name));
+        let guarded = |number: VarId, body: Vec<Stmt>| {
+            let more = Index::Const(LONG.points).less(Index::Var(number));
+            vec![read(number, many, place.clone(), vec![Stmt::when(more, body)])]
+        };
+        let flag = self.module.fresh_buffer("any", Element::I64, Index::Const(1));
+        let found = guarded(own, vec![Stmt::set(flag, zero(), integer(1))]);
+        let look = Stmt::For(For { body: found, ..row.clone() });
+        let mut body = inner.body.clone();
+        replace(&mut body, row, &guarded(own, row.body.clone()));
+        let some = Stmt::when(zero().less(Index::Var(any)), body);
+        let body =
+            vec![Stmt::set(flag, zero(), integer(0)), look, read(any, flag, zero(), vec![some])];
+        let body = vec![workspace(flag, Index::Const(1), body)];
+        let parts = self.parts(&PartitionedRange { body, ..inner.clone() });
+        self.nest(&parts)
+    }
+}
+
+/// Gives a loop another body.
+fn replace(body: &mut [Stmt], row: &For, by: &[Stmt]) {
+    for stmt in body {
+        match stmt {
+            Stmt::For(inner) if inner == row => inner.body = by.to_vec(),
+            stmt => stmt.bodies_mut().into_iter().for_each(|body| replace(body, row, by)),
+        }
+    }
+}
+
+/// A statement with others inside, if there are any.
+fn some(stmt: Stmt) -> Option<Stmt> {
+    let any = stmt.bodies().into_iter().any(|body| !body.is_empty());
+    any.then_some(stmt)
+}
+
+/// Statements in place of a choice between the same ones.
+fn chosen(stmt: Stmt) -> Vec<Stmt> {
+    match stmt {
+        Stmt::If(choice) if choice.then == choice.otherwise => choice.then,
+        stmt => some(stmt).into_iter().collect(),
+    }
+}
+
+/// Where a loop begins and how many iterations it has.
+fn range(inner: &For) -> (Index, Index) {
+    let begin = inner.lower.iter().cloned().reduce(Index::max).unwrap_or(zero());
+    let end = inner.upper.iter().cloned().reduce(Index::min).unwrap_or(zero());
+    (begin.clone(), (end - begin).max(zero()))
+}
+
+/// Statements that only count points.
+struct Counting<'a> {
+    rows: &'a Gathered<'a>,
+    counts: BufferId,
+    lane: &'a Index,
+}
+
+impl Counting<'_> {
+    fn add(&self, count: Index) -> Stmt {
+        Stmt::add(self.counts, self.lane.clone(), integer(count))
+    }
+
+    fn statements(&self, body: &[Stmt]) -> Vec<Stmt> {
+        let mut result = Vec::new();
+        for stmt in body {
+            if self.rows.point(stmt).is_some() {
+                result.push(self.add(Index::Const(1)));
+                continue;
+            }
+            match stmt {
+                Stmt::Store(_) => {}
+                Stmt::For(inner) if self.rows.only_point(inner).is_some() => {
+                    result.push(self.add(range(inner).1));
+                }
+                stmt => {
+                    let mut stmt = stmt.clone();
+                    for inside in stmt.bodies_mut() {
+                        *inside = self.statements(inside);
+                    }
+                    result.extend(chosen(stmt));
+                }
+            }
+        }
+        result
+    }
+}
+
+impl Memory {
+    /// Keeps a point at a place, if there is one.
+    fn keep(&self, point: &Point<'_>, place: Index) -> Stmt {
+        let most = Index::Const(self.class.points);
+        let key = point.key.clone() * self.class.points + place.clone();
+        let mut kept = vec![Stmt::set(self.keys, place.clone(), integer(key))];
+        if let (Some(values), Some(value)) = (self.values, point.value) {
+            kept.push(Stmt::set(values, place.clone(), value.clone()));
+        }
+        Stmt::when(place.less(most), kept)
+    }
+
+    /// Statements with all memory around them.
+    fn around(&self, body: Vec<Stmt>) -> Vec<Stmt> {
+        let Class { points, lanes } = self.class;
+        let mut all = vec![
+            (self.keys, points),
+            (self.ranks, points + 1),
+            (self.sorted, points + 1),
+            (self.counts, lanes),
+            (self.before, lanes),
+            (self.groups, lanes / GROUP),
+            (self.sum, 1),
+            (self.done, 1),
+            (self.next, lanes),
+        ];
+        all.extend(self.values.map(|values| (values, points)));
+        let body =
+            all.into_iter().fold(body, |body, (buffer, size)| vec![shared(buffer, size, body)]);
+        match self.counters {
+            Some((_, at, size)) => vec![shared(at, size, body)],
+            None => body,
+        }
+    }
+
+    /// Statements that count in shared memory.
+    fn renamed(&self, body: &[Stmt]) -> Vec<Stmt> {
+        body.iter().map(|stmt| self.renamed_one(stmt)).collect()
+    }
+
+    fn renamed_one(&self, stmt: &Stmt) -> Stmt {
+        let mut stmt = stmt.clone();
+        let Some((counters, at, _)) = self.counters else { return stmt };
+        match &mut stmt {
+            Stmt::Store(store) if store.buffer == counters => store.buffer = at,
+            Stmt::Let(inner) if inner.buffer == counters => inner.buffer = at,
+            _ => {}
+        }
+        for inside in stmt.bodies_mut() {
+            *inside = self.renamed(inside);
+        }
+        stmt
+    }
+}
+
+/// What is done for a coordinate, as a lane does it.
+struct Drain<'a, 'c> {
+    rows: &'a Gathered<'a>,
+    /// Where the sum of its values is.
+    sum: Option<BufferId>,
+    /// The number of the coordinate among those of the row.
+    head: &'a Index,
+    mapper: &'a mut Mapper<'c>,
+}
+
+impl Drain<'_, '_> {
+    fn statements(&mut self, body: &[Stmt]) -> Vec<Stmt> {
+        let (counter, values) = (self.rows.counter, self.rows.values);
+        let counts = |buffer: BufferId| counter.is_some_and(|own| own.buffer == buffer);
+        let is_value = |buffer: BufferId| values.is_some_and(|own| own.buffer == buffer);
+        let mut result = Vec::new();
+        for stmt in body {
+            match stmt {
+                Stmt::Store(store) if counts(store.buffer) || is_value(store.buffer) => {}
+                Stmt::Let(inner)
+                    if counter.is_some_and(|own| {
+                        inner.buffer == own.buffer && inner.index == Index::Const(own.at)
+                    }) =>
+                {
+                    let var = self.mapper.function.fresh_var("n");
+                    let number = Index::Var(var) + self.head.clone();
+                    let body = inner.body.iter().map(|stmt| stmt.substitute(inner.var, &number));
+                    let body = self.statements(&body.collect::<Vec<_>>());
+                    result.push(Stmt::Let(Let { var, body, ..inner.clone() }));
+                }
+                Stmt::Store(store) => {
+                    let mut store = store.clone();
+                    if let Some(sum) = self.sum {
+                        store.value =
+                            store.value.map_elements(&|buffer, at| match is_value(buffer) {
+                                true => (sum, zero()),
+                                false => (buffer, at.clone()),
+                            });
+                    }
+                    result.push(Stmt::Store(store));
+                }
+                stmt => {
+                    let mut stmt = stmt.clone();
+                    for inside in stmt.bodies_mut() {
+                        *inside = self.statements(inside);
+                    }
+                    result.extend(some(stmt));
+                }
+            }
+        }
+        result
+    }
+}
