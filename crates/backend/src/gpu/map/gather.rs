@@ -13,8 +13,8 @@
 use std::collections::BTreeSet;
 
 use dastac_loops::{
-    BufferId, For, Function, Index, Mode, PartitionedRange, Scan, Stmt, Store, StoreMode, Value,
-    VarId,
+    BufferId, Element, For, Function, Index, Mode, Module, PartitionedRange, Scan, Stmt, Store,
+    StoreMode, Value, VarId,
 };
 
 /// The rows.
@@ -35,6 +35,8 @@ pub(super) struct Gathered<'a> {
     pub values: Option<Values>,
     /// The counter of coordinates: its place in a memory of so many.
     pub counter: Option<Counter>,
+    /// The sizes of the workspaces.
+    pub sizes: Vec<(BufferId, &'a Index)>,
     /// Other memory of a row, which nothing uses but what is done for a coordinate.
     pub blocks: Vec<(BufferId, Index)>,
 }
@@ -76,7 +78,7 @@ pub(super) fn of<'a>(inner: &'a PartitionedRange, function: &Function) -> Option
     if inner.step != 1 {
         return None;
     }
-    let mut opened = BTreeSet::new();
+    let (mut opened, mut sizes) = (BTreeSet::new(), Vec::new());
     let mut body = &inner.body[..];
     let rows = loop {
         let mut scanning = body.iter().filter(|stmt| scans(stmt));
@@ -88,6 +90,7 @@ pub(super) fn of<'a>(inner: &'a PartitionedRange, function: &Function) -> Option
         match one {
             Stmt::Workspace(open) if open.instead.is_none() => {
                 opened.insert(open.buffer);
+                sizes.push((open.buffer, &open.size));
                 body = &open.body;
             }
             Stmt::For(rows) => break rows,
@@ -107,6 +110,7 @@ pub(super) fn of<'a>(inner: &'a PartitionedRange, function: &Function) -> Option
         marks: Vec::new(),
         values: None,
         counter: None,
+        sizes,
         blocks: Vec::new(),
     };
     found.look(&rows.body)?;
@@ -333,6 +337,18 @@ impl<'a> Gathered<'a> {
         }
         let mut drained = Drained { all: self, function, blocks: &blocks, counted: false };
         drained.fits(self.drain, &mut vec![self.key], true).then_some(())
+    }
+
+    /// How many coordinates there are.
+    pub fn extent(&self) -> Index {
+        let size = self.sizes.iter().find(|(buffer, _)| *buffer == self.marks[0]);
+        size.map_or(Index::Const(0), |(_, size)| (*size).clone()).max(Index::Const(0))
+    }
+
+    /// The type of the values, if there are any.
+    pub fn element(&self, module: &Module) -> Element {
+        let values = self.values.and_then(|own| module.buffers.get(own.buffer.0 as usize));
+        values.map_or(Element::I64, |buffer| buffer.element)
     }
 
     /// The point that a store stands for.

@@ -11,11 +11,13 @@
 //! The end of a loop over lanes is a barrier: no lane of a block goes on before all have come to it. Statements of a
 //! block outside of such loops are executed by all of its lanes, with the same values, so they write nothing.
 
+mod drain;
 mod emulate;
 mod gather;
 mod join;
 mod kernels;
 mod mapper;
+mod marked;
 mod outline;
 mod rows;
 mod scan;

@@ -14,16 +14,18 @@
 //! }
 //! ```
 //! A key holds the place of its value, so values are added up in the order of the loops. Each element of the outermost
-//! loops over points is a lane's. Rows with few points have a warp each; those with more, a block of 256 lanes; those
-//! with more than fit are left to lanes with workspaces in memory.
+//! loops over points is a lane's. Rows with few points have a warp each; those with more, a block of 256 lanes. Rows
+//! with more than fit have workspaces in memory ([`super::marked`]).
 
 use dastac_loops::{
-    BufferId, Compare, Element, For, Index, Let, PartitionedRange, Space, Stmt, Store, Value,
-    VarId, Workspace,
+    BufferId, Compare, Element, For, Index, Mark, PartitionedRange, Space, Stmt, Store, Value,
+    VarId,
 };
 
+use super::drain::{Counters, Sums, integer, read, some, workspace, zero};
 use super::gather::{self, Gathered, Point};
-use super::mapper::Mapper;
+use super::mapper::{LANES, Mapper, WARP};
+use super::marked::Long;
 use super::scan::shared;
 use super::space::bind;
 
@@ -34,10 +36,8 @@ struct Class {
     lanes: i64,
 }
 
-const SHORT: Class = Class { points: 256, lanes: 32 };
-const LONG: Class = Class { points: 1024, lanes: 256 };
-/// Lanes whose counts are added up together.
-const GROUP: i64 = 16;
+const SHORT: Class = Class { points: 256, lanes: WARP };
+const LONG: Class = Class { points: 1024, lanes: LANES };
 
 /// The memory that the lanes of a block share.
 struct Memory {
@@ -50,34 +50,13 @@ struct Memory {
     sorted: BufferId,
     /// The values of points.
     values: Option<BufferId>,
-    /// Numbers of lanes: how many there are, and how many before.
-    counts: BufferId,
-    before: BufferId,
-    groups: BufferId,
-    /// How many there are of all lanes, and how many points of the row so far.
-    sum: BufferId,
+    /// How many points or coordinates lanes have.
+    sums: Sums,
+    /// How many points of the row have come so far.
     done: BufferId,
     /// Where a lane's next point goes.
     next: BufferId,
-    /// The memory that counts elements of the result, and what stands for it.
-    counters: Option<(BufferId, BufferId, i64)>,
-}
-
-fn integer(value: impl Into<Index>) -> Value {
-    Value::FromIndex(value.into())
-}
-
-fn zero() -> Index {
-    Index::Const(0)
-}
-
-/// `let var = buffer[index] { body }`.
-fn read(var: VarId, buffer: BufferId, index: Index, body: Vec<Stmt>) -> Stmt {
-    Stmt::Let(Let { var, buffer, index, body })
-}
-
-fn workspace(buffer: BufferId, size: Index, body: Vec<Stmt>) -> Stmt {
-    Stmt::Workspace(Workspace { buffer, size, zero: false, instead: None, body })
+    counters: Option<Counters>,
 }
 
 impl Mapper<'_> {
@@ -90,10 +69,15 @@ impl Mapper<'_> {
         let short = self.sorted_rows(&rows, SHORT, (many, None), (&lower, count));
         let more = Some(SHORT.points);
         let long = self.sorted_rows(&rows, LONG, (many, more), (&lower, count));
-        let rest = self.unsorted_rows(&rows, inner, (many, &lower));
-        let extent = (upper - lower).max(zero());
+        let length = (upper - lower.clone()).max(zero());
+        let sizes = rows.sizes.iter().all(|(_, size)| self.is_known(size));
+        if !sizes {
+            return None;
+        }
+        let long_rows = Long { many, points: LONG.points, lower: &lower, count };
+        let rest = self.marked_rows(&rows, &long_rows);
         let body = [vec![short, long], rest].concat();
-        Some(vec![bind(count, extent, vec![workspace(many, Index::Var(count), body)])])
+        Some(vec![bind(count, length, vec![workspace(many, Index::Var(count), body)])])
     }
 
     /// The kernel of rows of one class: those with more than so many points, if that is said.
@@ -132,75 +116,27 @@ impl Mapper<'_> {
             self.module.buffers[buffer.0 as usize].space = Space::Shared;
             buffer
         };
-        let mut integers = |name: &str, size| fresh(name, Element::I64, size);
         let (points, lanes) = (class.points, class.lanes);
-        let keys = integers("keys", points);
-        let ranks = integers("ranks", points + 1);
-        let sorted = integers("sorted", points + 1);
-        let counts = integers("counts", lanes);
-        let before = integers("before", lanes);
-        let groups = integers("groups", lanes / GROUP);
-        let [sum, done] = ["sum", "done"].map(|name| integers(name, 1));
-        let next = integers("next", lanes);
-        let counters = rows.counter.map(|own| (own.buffer, integers("at", own.size), own.size));
-        let values = rows.values.map(|values| {
-            let element = self.module.buffers[values.buffer.0 as usize].element;
+        let keys = fresh("keys", Element::I64, points);
+        let ranks = fresh("ranks", Element::I64, points + 1);
+        let sorted = fresh("sorted", Element::I64, points + 1);
+        let done = fresh("done", Element::I64, 1);
+        let next = fresh("next", Element::I64, lanes);
+        let values = rows.values.map(|values| (values, rows.element(self.module)));
+        let mut fresh = |element| {
             let buffer = self.module.fresh_buffer("values", element, Index::Const(points));
             self.module.buffers[buffer.0 as usize].space = Space::Shared;
             buffer
-        });
-        Memory {
-            class,
-            keys,
-            ranks,
-            sorted,
-            values,
-            counts,
-            before,
-            groups,
-            sum,
-            done,
-            next,
-            counters,
-        }
-    }
-
-    /// A loop over lanes of which only the first does something.
-    fn one(&mut self, body: impl FnOnce(&mut Self) -> Vec<Stmt>) -> Stmt {
-        self.lanes("t", 1, |mapper, _| body(mapper))
-    }
-
-    /// What is before each lane's count, and the sum of all counts.
-    fn before_lanes(&mut self, memory: &Memory) -> Vec<Stmt> {
-        let Memory { counts, before, groups, sum, class, .. } = *memory;
-        let number = |mapper: &mut Self, from: BufferId, begin: Index, end: Index| {
-            let x = mapper.function.fresh_var("x");
-            Value::sum(x, begin, end, Value::load(from, Index::Var(x)))
         };
-        let of_groups = self.lanes("t", class.lanes / GROUP, |mapper, lane| {
-            let begin = lane.clone() * GROUP;
-            let sum = number(mapper, counts, begin.clone(), begin + GROUP);
-            vec![Stmt::set(groups, lane, sum)]
-        });
-        let of_lanes = self.lanes("t", class.lanes, |mapper, lane| {
-            let group = lane.clone().floor_div(GROUP);
-            let earlier = number(mapper, groups, zero(), group.clone());
-            let same = number(mapper, counts, group * GROUP, lane.clone());
-            let all = Value::load(before, lane.clone()) + Value::load(counts, lane.clone());
-            vec![
-                Stmt::set(before, lane.clone(), earlier + same),
-                Stmt::when(
-                    Index::Const(class.lanes - 1).at_most(lane),
-                    vec![Stmt::set(sum, zero(), all)],
-                ),
-            ]
-        });
-        vec![of_groups, of_lanes]
+        let values = values.map(|(_, element)| fresh(element));
+        let (sums, counters) = (self.sums(lanes), self.counters(rows));
+        Memory { class, keys, ranks, sorted, values, sums, done, next, counters }
     }
 
     /// The points of a row: as many as have a place, and how many there are.
     fn expanded(&mut self, rows: &Gathered<'_>, memory: &Memory) -> Vec<Stmt> {
-        let Memory { counts, before, sum, done, next, class, .. } = *memory;
+        let Memory { done, next, class, .. } = *memory;
+        let Sums { counts, before, sum, .. } = memory.sums;
         let mut body = vec![self.one(|_| vec![Stmt::set(done, zero(), integer(0))])];
         for stmt in &rows.points {
             let once = For::new(
@@ -223,7 +159,7 @@ impl Mapper<'_> {
                 let counted = Counting { rows, counts, lane: &lane }.statements(&all.body);
                 vec![Stmt::set(counts, lane.clone(), integer(0)), own(&lane, counted)]
             })];
-            chunk.extend(self.before_lanes(memory));
+            chunk.extend(self.add_up(&memory.sums));
             chunk.push(self.lanes("t", class.lanes, |mapper, lane| {
                 let first = Value::load(done, zero()) + Value::load(before, lane.clone());
                 let come = mapper.come(rows, memory, &all.body, &lane);
@@ -232,7 +168,7 @@ impl Mapper<'_> {
             let added = Stmt::add(done, zero(), Value::load(sum, zero()));
             chunk.push(self.one(|_| vec![added]));
             let (lower, upper) = (all.lower.clone(), all.upper.clone());
-            let mark = dastac_loops::Mark::Sequential;
+            let mark = Mark::Sequential;
             let step = class.lanes;
             body.push(Stmt::For(For { var: base, lower, upper, step, mark, body: chunk }));
         }
@@ -285,7 +221,8 @@ impl Mapper<'_> {
 
     /// The points of a row in order, and what is done for each coordinate.
     fn drained(&mut self, rows: &Gathered<'_>, memory: &Memory, all: &Index) -> Vec<Stmt> {
-        let Memory { keys, ranks, sorted, counts, before, sum, class, .. } = *memory;
+        let Memory { keys, ranks, sorted, class, .. } = *memory;
+        let Sums { counts, before, sum, .. } = memory.sums;
         let mut body = vec![self.each(class, all, |mapper, at| {
             let other = mapper.function.fresh_var("y");
             let [left, right] =
@@ -305,7 +242,7 @@ impl Mapper<'_> {
             let heads = mapper.heads(memory, all, &lane, |_, _| vec![one]);
             vec![Stmt::set(counts, lane, integer(0)), heads]
         }));
-        body.extend(self.before_lanes(memory));
+        body.extend(self.add_up(&memory.sums));
         body.push(self.lanes("t", class.lanes, |mapper, lane| {
             vec![mapper.heads(memory, all, &lane, |mapper, at| {
                 let head = mapper.function.fresh_var("n");
@@ -319,7 +256,8 @@ impl Mapper<'_> {
         let heads = Index::Var(count);
         let last = Stmt::set(ranks, heads.clone(), integer(all.clone()));
         let mut inside = vec![self.one(|_| vec![last])];
-        inside.extend(self.in_order_of(rows, memory, &heads, 0));
+        let elements = self.elements(rows, memory, &heads);
+        inside.extend(self.in_row(rows, memory.counters.as_ref(), elements, 0));
         body.push(read(count, sum, zero(), inside));
         body
     }
@@ -360,50 +298,16 @@ impl Mapper<'_> {
         Stmt::for_range(at, begin, end, body)
     }
 
-    /// What stands around the loop over coordinates from some depth on, and this loop.
-    fn in_order_of(
-        &mut self,
-        rows: &Gathered<'_>,
-        memory: &Memory,
-        heads: &Index,
-        depth: usize,
-    ) -> Vec<Stmt> {
-        let around = &rows.around[depth];
-        let mut body = Vec::new();
-        let alone = |mapper: &mut Self, stmts: Vec<Stmt>| {
-            (!stmts.is_empty()).then(|| mapper.one(|_| memory.renamed(&stmts)))
-        };
-        body.extend(alone(self, around.before.iter().map(|stmt| (*stmt).clone()).collect()));
-        match around.open {
-            None => body.extend(self.elements(rows, memory, heads)),
-            Some(open) => {
-                let inside = self.in_order_of(rows, memory, heads, depth + 1);
-                match open {
-                    Stmt::Let(inner) => {
-                        let inner = Let { body: inside, ..inner.clone() };
-                        body.push(memory.renamed_one(&Stmt::Let(inner)));
-                    }
-                    // Counters are shared, blocks of elements are the lanes'.
-                    _ => body.extend(inside),
-                }
-            }
-        }
-        body.extend(alone(self, around.after.to_vec()));
-        body
-    }
-
     /// What is done for each coordinate, by a lane each.
     fn elements(&mut self, rows: &Gathered<'_>, memory: &Memory, heads: &Index) -> Vec<Stmt> {
-        let sum = rows.values.map(|values| {
-            let element = self.module.buffers[values.buffer.0 as usize].element;
-            (values, self.module.fresh_buffer("sum", element, Index::Const(1)))
-        });
-        let points = memory.class.points;
+        let element = rows.element(self.module);
+        let sum = rows.values.map(|own| (own, self.module.fresh_buffer("sum", element, 1.into())));
+        let (points, counters) = (memory.class.points, memory.counters.as_ref());
         let mut body = vec![self.each(memory.class, heads, |mapper, head| {
             let [begin, end, key] = ["x", "z", "c"].map(|name| mapper.function.fresh_var(name));
-            let body = Drain { rows, sum: sum.map(|sum| sum.1), head: &head, mapper }
-                .statements(rows.drain);
-            let mut body = memory.renamed(&body);
+            let nowhere = zero();
+            let value = sum.map(|(_, sum)| (sum, &nowhere));
+            let mut body = mapper.element(rows, counters, &head, value);
             if let (Some((own, sum)), Some(values)) = (sum, memory.values) {
                 let mut all = vec![Stmt::set(sum, zero(), Value::constant(own.neutral))];
                 let [point, place] = ["y", "c"].map(|name| mapper.function.fresh_var(name));
@@ -415,63 +319,14 @@ impl Mapper<'_> {
                 all.extend(body);
                 body = vec![workspace(sum, Index::Const(1), all)];
             }
-            for (buffer, size) in &rows.blocks {
-                body = vec![workspace(*buffer, size.clone(), body)];
-            }
             let body = vec![bind(rows.key, Index::Var(key).floor_div(points), body)];
             let body = vec![read(key, memory.sorted, Index::Var(begin) + 1, body)];
             let body = vec![read(end, memory.ranks, head.clone() + 1, body)];
             vec![read(begin, memory.ranks, head, body)]
         })];
-        if let (Some(counter), Some((_, at, _))) = (rows.counter, memory.counters) {
-            let added = Stmt::add(at, Index::Const(counter.at), integer(heads.clone()));
-            body.push(self.one(|_| vec![added]));
-        }
+        body.extend(self.counted(counters, heads));
         body
     }
-
-    /// Rows with more points than can be sorted, as they were.
-    fn unsorted_rows(
-        &mut self,
-        rows: &Gathered<'_>,
-        inner: &PartitionedRange,
-        (many, lower): (BufferId, &Index),
-    ) -> Vec<Stmt> {
-        let row = rows.rows;
-        let place = Index::Var(row.var) - lower.clone();
-        let [own, any] = ["n", "any"].map(|name| self.function.fresh_var(name));
-        let guarded = |number: VarId, body: Vec<Stmt>| {
-            let more = Index::Const(LONG.points).less(Index::Var(number));
-            vec![read(number, many, place.clone(), vec![Stmt::when(more, body)])]
-        };
-        let flag = self.module.fresh_buffer("any", Element::I64, Index::Const(1));
-        let found = guarded(own, vec![Stmt::set(flag, zero(), integer(1))]);
-        let look = Stmt::For(For { body: found, ..row.clone() });
-        let mut body = inner.body.clone();
-        replace(&mut body, row, &guarded(own, row.body.clone()));
-        let some = Stmt::when(zero().less(Index::Var(any)), body);
-        let body =
-            vec![Stmt::set(flag, zero(), integer(0)), look, read(any, flag, zero(), vec![some])];
-        let body = vec![workspace(flag, Index::Const(1), body)];
-        let parts = self.parts(&PartitionedRange { body, ..inner.clone() });
-        self.nest(&parts)
-    }
-}
-
-/// Gives a loop another body.
-fn replace(body: &mut [Stmt], row: &For, by: &[Stmt]) {
-    for stmt in body {
-        match stmt {
-            Stmt::For(inner) if inner == row => inner.body = by.to_vec(),
-            stmt => stmt.bodies_mut().into_iter().for_each(|body| replace(body, row, by)),
-        }
-    }
-}
-
-/// A statement with others inside, if there are any.
-fn some(stmt: Stmt) -> Option<Stmt> {
-    let any = stmt.bodies().into_iter().any(|body| !body.is_empty());
-    any.then_some(stmt)
 }
 
 /// Statements in place of a choice between the same ones.
@@ -545,92 +400,12 @@ impl Memory {
             (self.keys, points),
             (self.ranks, points + 1),
             (self.sorted, points + 1),
-            (self.counts, lanes),
-            (self.before, lanes),
-            (self.groups, lanes / GROUP),
-            (self.sum, 1),
             (self.done, 1),
             (self.next, lanes),
         ];
         all.extend(self.values.map(|values| (values, points)));
-        let body =
-            all.into_iter().fold(body, |body, (buffer, size)| vec![shared(buffer, size, body)]);
-        match self.counters {
-            Some((_, at, size)) => vec![shared(at, size, body)],
-            None => body,
-        }
-    }
-
-    /// Statements that count in shared memory.
-    fn renamed(&self, body: &[Stmt]) -> Vec<Stmt> {
-        body.iter().map(|stmt| self.renamed_one(stmt)).collect()
-    }
-
-    fn renamed_one(&self, stmt: &Stmt) -> Stmt {
-        let mut stmt = stmt.clone();
-        let Some((counters, at, _)) = self.counters else { return stmt };
-        match &mut stmt {
-            Stmt::Store(store) if store.buffer == counters => store.buffer = at,
-            Stmt::Let(inner) if inner.buffer == counters => inner.buffer = at,
-            _ => {}
-        }
-        for inside in stmt.bodies_mut() {
-            *inside = self.renamed(inside);
-        }
-        stmt
-    }
-}
-
-/// What is done for a coordinate, as a lane does it.
-struct Drain<'a, 'c> {
-    rows: &'a Gathered<'a>,
-    /// Where the sum of its values is.
-    sum: Option<BufferId>,
-    /// The number of the coordinate among those of the row.
-    head: &'a Index,
-    mapper: &'a mut Mapper<'c>,
-}
-
-impl Drain<'_, '_> {
-    fn statements(&mut self, body: &[Stmt]) -> Vec<Stmt> {
-        let (counter, values) = (self.rows.counter, self.rows.values);
-        let counts = |buffer: BufferId| counter.is_some_and(|own| own.buffer == buffer);
-        let is_value = |buffer: BufferId| values.is_some_and(|own| own.buffer == buffer);
-        let mut result = Vec::new();
-        for stmt in body {
-            match stmt {
-                Stmt::Store(store) if counts(store.buffer) || is_value(store.buffer) => {}
-                Stmt::Let(inner)
-                    if counter.is_some_and(|own| {
-                        inner.buffer == own.buffer && inner.index == Index::Const(own.at)
-                    }) =>
-                {
-                    let var = self.mapper.function.fresh_var("n");
-                    let number = Index::Var(var) + self.head.clone();
-                    let body = inner.body.iter().map(|stmt| stmt.substitute(inner.var, &number));
-                    let body = self.statements(&body.collect::<Vec<_>>());
-                    result.push(Stmt::Let(Let { var, body, ..inner.clone() }));
-                }
-                Stmt::Store(store) => {
-                    let mut store = store.clone();
-                    if let Some(sum) = self.sum {
-                        store.value =
-                            store.value.map_elements(&|buffer, at| match is_value(buffer) {
-                                true => (sum, zero()),
-                                false => (buffer, at.clone()),
-                            });
-                    }
-                    result.push(Stmt::Store(store));
-                }
-                stmt => {
-                    let mut stmt = stmt.clone();
-                    for inside in stmt.bodies_mut() {
-                        *inside = self.statements(inside);
-                    }
-                    result.extend(some(stmt));
-                }
-            }
-        }
-        result
+        let all = all.into_iter();
+        let body = all.fold(body, |body, (buffer, size)| vec![shared(buffer, size, body)]);
+        Counters::around(self.counters.as_ref(), self.sums.around(body))
     }
 }
