@@ -44,6 +44,12 @@ def embedding(token, W, P):
     return {"H": W[token] + P}
 
 
+def grouped_rows(X, label, K):
+    sums, sizes = np.zeros((K, X.shape[1])), np.bincount(label, minlength=K)
+    np.add.at(sums, label, X)
+    return {"S": sums, "size": sizes}
+
+
 def gaussian_kernel(X):
     distances = ((X[:, None] - X) ** 2).sum(axis=2)
     return {"D2": distances, "K": np.exp(-0.5 * distances)}
@@ -100,6 +106,7 @@ CASES = [
         ),
         {},
     ),
+    (grouped_rows, dict(X=dense(41, 3), label=random.integers(0, 7, 41)), dict(K=7)),
     (gaussian_kernel, dict(X=dense(19, 3)), {}),
     (covariance, dict(X=dense(23, 5)), {}),
     (logistic_regression, dict(X=dense(23, 5), w=dense(5), y=np.sign(dense(23))), {}),

@@ -9,7 +9,7 @@ use dastac::run::Runner;
 use dastac::stur::TensorId;
 
 /// Programs of one symbol, and the tensors whose elements are complex; in each, `s` is real.
-const PROGRAMS: [(&str, &str, &str); 9] = [
+const PROGRAMS: [(&str, &str, &str); 10] = [
     (
         "dense, with numbers and real factors",
         "A B C x y z",
@@ -106,6 +106,21 @@ J:F := csf
 F:D(r) := (0 <= r < 3)",
     ),
     (
+        "conjugates, parts and absolute values, dense and stored",
+        "A B C E x y z",
+        "y(i) := conj(A(i, j)) * x(j) - conj(s(i))
+z(i) := B(i, j) * conj(x(j)) * abs(x(i)) + real(B(i, j)) * imag(x(j)) * x(j)
+w(i) := max(j) abs(A(i, j)) * (imag(A(i, j)) > 0)
+r(i) := sqrt(real(sum(j) B(i, j) * conj(B(i, j))))
+C(j, k) := conj(A(i, j)) * B(i, k)
+E(i, j) := conj(B(i, j)) * A(i, j)
+A:D(i, j) := (0 <= i < N) * (0 <= j < N)
+B:D(i, j) := (0 <= i < N) * (0 <= j < N)
+B:F := csr
+E:D(i, j) := (0 <= i < N) * (0 <= j < N)
+E:F := csr",
+    ),
+    (
         "a preprocess block",
         "B B2 x y",
         "@preprocess_start
@@ -175,4 +190,26 @@ fn parts_come_and_go_in_order() {
     assert!(matches!(unpacked.get(1), Some(Scalar::C128(number)) if number.im == found[3]));
     let wrong = runner.set_input(x, &[1.0, 2.0], &[2]).unwrap_err().to_string();
     assert!(wrong.contains("`x`"), "{wrong}");
+}
+
+/// The parts, the absolute values and the conjugates of 3 + 4i and -2i, by themselves and in products.
+#[test]
+fn parts_of_numbers() {
+    let source = "symbols: N\ntypes: z = complex128, c = complex128, p = complex128\na(i) := abs(z(i))\n\
+        r(i) := real(z(i)) - imag(z(i))\nc(i) := conj(z(i)) * 2\np() := conj(z(i)) * z(i)\nz:D(i) := (0 <= i < N)";
+    let built = compile(source, BuildOptions::default()).unwrap();
+    let mut runner = Runner::new(built, &BTreeMap::from([("N".to_string(), 2)]), 1).unwrap();
+    let find = |name: &str, runner: &Runner| runner.built().program().find(name).unwrap();
+    let z = find("z", &runner);
+    runner.set_input(z, &[3.0, 4.0, 0.0, -2.0], &[2]).unwrap();
+    runner.execute().unwrap();
+    let wanted: [(&str, &[f64]); 4] = [
+        ("a", &[5.0, 2.0]),
+        ("r", &[-1.0, 2.0]),
+        ("c", &[6.0, -8.0, 0.0, 4.0]),
+        ("p", &[29.0, 0.0]),
+    ];
+    for (name, wanted) in wanted {
+        assert_eq!(runner.dense(find(name, &runner)).unwrap(), wanted, "{name}");
+    }
 }

@@ -27,6 +27,7 @@ mod programs;
 mod prove;
 mod results;
 mod schedules;
+mod sent;
 mod setup_script;
 mod sources;
 mod sparse;

@@ -15,7 +15,8 @@ use super::args::SymbolArgs;
 use super::failure::{Failure, list};
 use super::output::same_file;
 
-/// Values of the symbols in declaration order. Those that are not given are what `known_sizes` says.
+/// Values of the symbols in declaration order. Those that are not given are what `known_sizes` says, or 0 if nothing
+/// depends on them.
 pub fn symbols(
     program: &Program,
     args: &SymbolArgs,
@@ -32,6 +33,9 @@ pub fn symbols(
     }
     for (name, value) in known_sizes {
         given.entry(name.clone()).or_insert(*value);
+    }
+    for name in &program.unused_symbols {
+        given.entry(name.clone()).or_insert(0);
     }
     symbol_values(&names, &given).map_err(|error| {
         let text = error.to_string();

@@ -81,14 +81,16 @@ pub fn of_contents(path: &Path, contents: &Contents, build: Build) -> Result<Arr
 }
 
 impl Array {
-    /// Whether a tensor holds the file's elements as they are. Those of texts are as wide as they are written: what
-    /// does not fit is an error when it is read.
+    /// Whether a tensor holds the file's elements as they are. Those of texts are as wide as they are written, and
+    /// floats may be whole numbers: what does not fit is an error when it is read.
     pub fn fits(&self, element: Element) -> bool {
         let from_text = matches!(self.numbers, Numbers::Sparse(_));
+        let may_be_whole = match self.element.kind() {
+            Kind::Float => true,
+            _ => from_text && self.element == Element::I64,
+        };
         element.holds(self.element)
-            || from_text
-                && self.element == Element::I64
-                && matches!(element.kind(), Kind::Signed | Kind::Unsigned)
+            || may_be_whole && matches!(element.kind(), Kind::Signed | Kind::Unsigned)
     }
 
     /// How to make its elements those of a tensor.
@@ -122,7 +124,15 @@ impl Array {
                 whole.values().clone()
             }
         };
-        values.cast(element).map_err(|error| Failure::user(format!("`{name}`: {error}")))
+        values.cast(element).map_err(|error| {
+            let mut at = error.at;
+            let mut index: Vec<String> = Vec::new();
+            for extent in self.shape.iter().rev() {
+                index.insert(0, (at % extent).to_string());
+                at /= extent;
+            }
+            Failure::user(format!("`{name}`: element ({}): {error}", index.join(", ")))
+        })
     }
 }
 

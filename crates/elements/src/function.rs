@@ -141,6 +141,12 @@ functions! {
     Atan2: "atan2", 2, None, false, |y, x| y.atan2(x);
     /// The square root of x * x + y * y, without overflow on the way.
     Hypot: "hypot", 2, None, false, |x, y| x.hypot(y);
+    /// The complex conjugate; of a real number, itself.
+    Conj: "conj", 1, Odd, true, |x, _| x;
+    /// The real part; of a real number, itself.
+    Real: "real", 1, Odd, true, |x, _| x;
+    /// The imaginary part; of a real number, 0.
+    Imag: "imag", 1, Odd, true, |_, _| 0.0;
 }
 
 impl Function {
@@ -152,6 +158,27 @@ impl Function {
     /// Whether processors have an instruction or few for it, of all lanes of a vector at once.
     pub const fn is_instruction(self) -> bool {
         self.of_integers() || matches!(self, Function::Sqrt)
+    }
+
+    /// Whether it is defined on complex numbers.
+    pub const fn of_complex(self) -> bool {
+        matches!(self, Function::Abs) || self.is_of_parts()
+    }
+
+    /// Whether it is about the two parts of a complex number, and nothing is computed for a real one.
+    pub const fn is_of_parts(self) -> bool {
+        matches!(self, Function::Conj | Function::Real | Function::Imag)
+    }
+
+    /// Its value of a complex number, given and returned as its real and imaginary part, if it is defined on them.
+    pub fn eval_complex(self, [x, y]: [f64; 2]) -> Option<[f64; 2]> {
+        match self {
+            Function::Abs => Some([x.hypot(y), 0.0]),
+            Function::Conj => Some([x, -y]),
+            Function::Real => Some([x, 0.0]),
+            Function::Imag => Some([y, 0.0]),
+            _ => None,
+        }
     }
 
     /// Its value in 32-bit floats: the nearest one to that in 64-bit floats.
@@ -166,6 +193,7 @@ impl Function {
         match self {
             Function::Abs => Some(x.wrapping_abs()),
             Function::Sign => Some(x.signum()),
+            Function::Imag => Some(0),
             _ => self.of_integers().then_some(x),
         }
     }
@@ -246,9 +274,12 @@ mod tests {
             pow: 1.0 [inf, 0.0, NaN]
             atan2: 0.0 [0.7853981633974483, -2.356194490192345, -2.356194490192345]
             hypot: 0.0 [inf, inf, 3.5355339059327378]
+            conj: 0.0 [inf, -inf, -2.5]
+            real: 0.0 [inf, -inf, -2.5]
+            imag: 0.0 [0.0, 0.0, 0.0]
         "#]]
         .assert_eq(&all);
-        for function in Function::ALL {
+        for function in Function::ALL.iter().filter(|function| **function != Function::Imag) {
             let nan = function.eval(&[f64::NAN, f64::NAN]);
             assert!(nan.is_nan(), "{function}");
         }
@@ -261,6 +292,22 @@ mod tests {
         assert_eq!(all(Function::Sign), [Some(-1), Some(0), Some(1), Some(-1)]);
         assert_eq!(all(Function::Floor), [Some(-7), Some(0), Some(3), Some(i64::MIN)]);
         assert_eq!(all(Function::Exp), [None; 4]);
+        assert_eq!(all(Function::Imag), [Some(0); 4]);
         assert_eq!(Function::Exp.eval_f32(&[1.0]), std::f32::consts::E);
+    }
+
+    #[test]
+    fn complex_numbers() {
+        let all = Function::ALL.iter().filter(|function| function.of_complex());
+        let of: Vec<_> =
+            all.map(|function| (function.name(), function.eval_complex([3.0, -4.0]))).collect();
+        let expected = [
+            ("abs", Some([5.0, 0.0])),
+            ("conj", Some([3.0, 4.0])),
+            ("real", Some([3.0, 0.0])),
+            ("imag", Some([-4.0, 0.0])),
+        ];
+        assert_eq!(of, expected);
+        assert_eq!(Function::Exp.eval_complex([0.0, 0.0]), None);
     }
 }

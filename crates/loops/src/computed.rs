@@ -31,6 +31,12 @@ impl Loads {
             Value::Cast(element, _) => self.element(*element),
             Value::Compare(..) => {}
             Value::Select(parts) => parts[1..].iter().for_each(|part| self.add(part, buffers)),
+            // Parts of complex numbers are real.
+            Value::Apply(function, of) if is_real(*function) => {
+                let complex = self.complex;
+                of.iter().for_each(|part| self.add(part, buffers));
+                self.complex = complex;
+            }
             _ => {
                 self.fraction |= match value {
                     Value::Const(value) => value.is_nan() || value.fract() != 0.0,
@@ -44,7 +50,47 @@ impl Loads {
     }
 }
 
+/// Whether a function gives real numbers of complex ones.
+fn is_real(function: MathFunction) -> bool {
+    function.of_complex() && function != MathFunction::Conj
+}
+
 impl Module {
+    /// Whether a value is a complex number; none where complex numbers have no such function, order or truth value.
+    pub fn is_complex(&self, value: &Value) -> Option<bool> {
+        let of = |parts: &[&Value]| -> Option<bool> {
+            let mut found = false;
+            for part in parts {
+                found |= self.is_complex(part)?;
+            }
+            Some(found)
+        };
+        let real = |parts: &[&Value]| (!of(parts)?).then_some(false);
+        match value {
+            Value::Load(id, _) => {
+                Some(self.buffers.get(id.0 as usize).is_some_and(|own| own.element.is_complex()))
+            }
+            Value::Apply(function, _) if function.of_complex() => {
+                Some(of(&value.parts())? && !is_real(*function))
+            }
+            Value::Select(parts) => {
+                self.is_complex(&parts[0])?;
+                of(&[&parts[1], &parts[2]])
+            }
+            Value::Sum(sum) if sum.kind == Reduction::Sum => self.is_complex(&sum.body),
+            Value::Const(_) | Value::FromIndex(_) => Some(false),
+            Value::Add(..) | Value::Mul(..) | Value::Div(..) => of(&value.parts()),
+            Value::Cast(element, _) if element.is_complex() => None,
+            Value::Sum(_)
+            | Value::Cast(..)
+            | Value::Min(..)
+            | Value::Max(..)
+            | Value::Truth(_)
+            | Value::Apply(..)
+            | Value::Compare(..) => real(&value.parts()),
+        }
+    }
+
     /// The type in which a value is computed that is stored as an element: 64-bit integers for integers; else the
     /// widest float of the element and of what is loaded, of 32 bits at least, where integers count as wide; complex
     /// numbers of two such floats where the element or something that is loaded is complex. A truth value is that of a

@@ -129,9 +129,9 @@ mod tests {
             of("s[0] = exp(s[1])"),
             of("s[0] = cast(f32, s[1])"),
             of("s[0] = select(A[0], 1.0, 0.5)"),
-            of("Z[0] = abs(Z[1])"),
+            of("Z[0] = exp(Z[1])"),
             of("A[0] = cast(complex64, A[1])"),
-            of("Z[0] = Z[1] * exp(A[0])"),
+            of("Z[0] = Z[1] * min(abs(Z[0]), Z[1])"),
         ];
         expect_test::expect![[r#"
             A[0] = pow(A[1], exp(index(N))) + cast(f16, s[0]) -> 
@@ -142,9 +142,9 @@ mod tests {
             s[0] = exp(s[1]) -> a value that is not an integer is stored to integer buffer `s`
             s[0] = cast(f32, s[1]) -> a value that is not an integer is stored to integer buffer `s`
             s[0] = select(A[0], 1.0, 0.5) -> a value that is not an integer is stored to integer buffer `s`
-            Z[0] = abs(Z[1]) -> a function, comparison, selection or conversion of complex numbers
-            A[0] = cast(complex64, A[1]) -> complex numbers are only added, multiplied and divided, and stored as such; not in `A`; a function, comparison, selection or conversion of complex numbers
-            Z[0] = Z[1] * exp(A[0]) -> a function, comparison, selection or conversion of complex numbers
+            Z[0] = exp(Z[1]) -> a function, comparison, order, truth value or conversion of complex numbers
+            A[0] = cast(complex64, A[1]) -> a function, comparison, order, truth value or conversion of complex numbers
+            Z[0] = Z[1] * min(abs(Z[0]), Z[1]) -> a function, comparison, order, truth value or conversion of complex numbers
         "#]]
         .assert_eq(&all.concat());
     }

@@ -8,11 +8,12 @@ mod cells;
 mod complex;
 mod data;
 mod elementwise;
+mod fetched;
 mod grid;
 mod registers;
 
 use self::cells::Cells;
-use self::registers::Fetched;
+use self::fetched::Fetched;
 use crate::eval::{Env, EvalError, eval_range};
 use crate::ir::*;
 
@@ -916,12 +917,18 @@ impl<'a> Machine<'a> {
             Value::Max(left, right) => Ok(Reduction::Max.of(self.value(left)?, self.value(right)?)),
             Value::Truth(inside) => Ok(f64::from(self.value(inside)? != 0.0)),
             Value::Apply(function, of) => {
+                if let Some(real) = self.real_of_complex(*function, of)? {
+                    return Ok(real);
+                }
                 let of: Result<Vec<f64>, _> = of.iter().map(|one| self.value(one)).collect();
                 Ok(function.eval(&of?))
             }
             Value::Select(parts) => {
                 let [condition, then, otherwise] = &**parts;
-                let chosen = self.decides(condition)?;
+                let chosen = match self.module.is_complex(condition) {
+                    Some(true) => self.is_not_zero(condition)?,
+                    _ => self.decides(condition)?,
+                };
                 let (then, otherwise) = (self.value(then)?, self.value(otherwise)?);
                 Ok(if chosen { then } else { otherwise })
             }

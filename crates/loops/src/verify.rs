@@ -128,8 +128,8 @@ pub enum Violation {
     /// A function of too many or too few numbers.
     #[error("`{0}` takes {1} numbers, not {2}")]
     Arity(MathFunction, usize, usize),
-    /// A function, a comparison, a selection or a conversion of complex numbers.
-    #[error("a function, comparison, selection or conversion of complex numbers")]
+    /// A function of real numbers, a comparison, a minimum, a truth value or a conversion of complex numbers.
+    #[error("a function, comparison, order, truth value or conversion of complex numbers")]
     OfComplex,
     /// What stands for a workspace has elements of another type.
     #[error("what stands for workspace `{0}` has elements of another type")]
@@ -516,7 +516,7 @@ impl<'a> Verifier<'a> {
                     let name = self.module.buffers[store.buffer.0 as usize].name.clone();
                     self.report(Violation::Complex(name));
                 }
-                if element.is_some_and(|element| !self.is_real(&store.value, element)) {
+                if self.module.is_complex(&store.value).is_none() {
                     self.report(Violation::OfComplex);
                 }
                 self.value(&store.value);
@@ -797,36 +797,12 @@ impl<'a> Verifier<'a> {
         }
     }
 
-    /// Whether functions, comparisons, selections and conversions are of real numbers.
-    fn is_real(&self, value: &Value, element: Element) -> bool {
-        let (mut complex, mut found) = (element.is_complex(), false);
-        value.visit(&mut |part| match part {
-            Value::Load(id, _) => {
-                let buffer = self.module.buffers.get(id.0 as usize);
-                complex |= buffer.is_some_and(|buffer| buffer.element.is_complex());
-            }
-            Value::Cast(element, _) => (found, complex) = (true, complex | element.is_complex()),
-            Value::Apply(..) | Value::Compare(..) | Value::Select(_) => found = true,
-            _ => {}
-        });
-        !(complex && found)
-    }
-
     /// Whether a store of complex numbers needs no order of them, nor another type of elements.
     fn has_no_order(&self, store: &Store, element: Element) -> bool {
-        if !self.module.computed_in(&store.value, element).is_complex() {
-            return true;
+        match element.is_complex() {
+            true => matches!(store.mode, StoreMode::Set | StoreMode::Add),
+            false => self.module.is_complex(&store.value) != Some(true),
         }
-        let mut fits = element.is_complex();
-        fits &= matches!(store.mode, StoreMode::Set | StoreMode::Add);
-        store.value.visit(&mut |part| {
-            fits &= match part {
-                Value::Min(..) | Value::Max(..) | Value::Truth(_) => false,
-                Value::Sum(sum) => sum.kind == Reduction::Sum,
-                _ => true,
-            };
-        });
-        fits
     }
 
     fn value(&mut self, value: &'a Value) {

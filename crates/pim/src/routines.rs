@@ -221,7 +221,8 @@ fn longs() -> Vec<Routine> {
 fn functions() -> Vec<Routine> {
     // The C library's `round` and `abs` are others.
     let named = |one: &&MathFunction| {
-        !matches!(one, MathFunction::Round | MathFunction::Abs | MathFunction::Sign)
+        let other = matches!(one, MathFunction::Round | MathFunction::Abs | MathFunction::Sign);
+        !other && !one.is_of_parts()
     };
     let both = MathFunction::ALL.iter().filter(named).flat_map(|one| {
         [false, true].map(|single| Routine {

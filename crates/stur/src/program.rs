@@ -33,6 +33,8 @@ pub struct Program {
     pub source: String,
     /// Symbols with where they are declared, in declaration order.
     pub symbols: Vec<(String, Span)>,
+    /// The symbols that are used nowhere: nothing depends on their values.
+    pub unused_symbols: Vec<String>,
     /// All tensors (scalars too, rank 0) in order of first appearance in value rules; symbols are not among them.
     pub tensors: Vec<Tensor>,
     /// Value rules in an order in which each reads only what is before it (stable: source order where possible).

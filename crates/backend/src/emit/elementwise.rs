@@ -64,6 +64,12 @@ impl Writer<'_, '_> {
         let Some(first) = of.first() else {
             return Err(self.invalid(format_args!("`{function}` of nothing")));
         };
+        if function == MathFunction::Imag {
+            return Ok(self.everywhere_of(0.0, element, ty.lanes));
+        }
+        if function.is_of_parts() {
+            return Ok(first.clone()); // of real numbers
+        }
         if element.is_integer() {
             return self.of_integers(function, first, ty);
         }

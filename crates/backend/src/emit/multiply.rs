@@ -19,8 +19,8 @@ impl Writer<'_, '_> {
             return Err(self.invalid(format_args!("there are no tensor cores for a product")));
         }
         let larger = self.unit.generation >= LARGER;
-        // Where terms are two places apart (modulo 4), a lane has two neighbouring terms of every 8: these are in different
-        // banks, and so are those that lanes write which copy terms next to each other.
+        // Where terms are two places apart (modulo 4), a lane has two neighbouring terms of every 8: these are in
+        // different banks, and so are those that lanes write which copy terms next to each other.
         let apart = [&inner.left, &inner.right].iter().all(|factor| factor.term % 4 == 2);
         let own = if apart && inner.terms % 8 == 0 { 2 } else { 1 };
         let (row, term) = (inner.row(), inner.lane.clone().modulo(4) * own);

@@ -56,7 +56,29 @@ impl Machine<'_> {
         slot.set_complex(at, value)
     }
 
+    /// A real value that a function gives of a complex one, if it is that.
+    pub(super) fn real_of_complex(
+        &mut self,
+        function: MathFunction,
+        of: &[Value],
+    ) -> Result<Option<f64>, InterpError> {
+        let [only] = of else { return Ok(None) };
+        if !function.of_complex() || !self.module.own_type(&[only]).is_complex() {
+            return Ok(None);
+        }
+        let Complex { re, im } = self.complex(only)?;
+        Ok(function.eval_complex([re, im]).map(|[re, _]| re))
+    }
+
+    /// Whether a complex number is not 0.
+    pub(super) fn is_not_zero(&mut self, value: &Value) -> Result<bool, InterpError> {
+        Ok(self.complex(value)? != Complex::default())
+    }
+
     fn complex(&mut self, value: &Value) -> Result<Complex<f64>, InterpError> {
+        if self.module.is_complex(value) == Some(false) {
+            return self.value(value).map(Complex::from);
+        }
         match value {
             Value::Const(value) => Ok((*value).into()),
             Value::Load(buffer, index) => {
@@ -71,7 +93,19 @@ impl Machine<'_> {
             Value::Mul(left, right) => Ok(self.complex(left)? * self.complex(right)?),
             Value::Div(left, right) => Ok(self.complex(left)? / self.complex(right)?),
             Value::Min(..) | Value::Max(..) | Value::Truth(_) | Value::Compare(..) => Err(NO_ORDER),
-            Value::Apply(..) | Value::Select(_) | Value::Cast(..) => {
+            Value::Apply(MathFunction::Conj, of) if of.len() == 1 => {
+                Ok(self.complex(&of[0])?.conj())
+            }
+            Value::Select(parts) => {
+                let [condition, then, otherwise] = &**parts;
+                let chosen = match self.module.is_complex(condition) {
+                    Some(true) => self.is_not_zero(condition)?,
+                    _ => self.decides(condition)?,
+                };
+                let (then, otherwise) = (self.complex(then)?, self.complex(otherwise)?);
+                Ok(if chosen { then } else { otherwise })
+            }
+            Value::Apply(..) | Value::Cast(..) => {
                 Err(InterpError::Invalid("functions and conversions are of real numbers"))
             }
             Value::Sum(sum) if sum.kind == Reduction::Sum => {

@@ -6,23 +6,6 @@ use super::{Data, InterpError, Machine};
 use crate::eval::EvalError;
 use crate::ir::*;
 
-use std::collections::{BTreeMap, VecDeque};
-
-/// What the lanes of a block have fetched and not waited for.
-#[derive(Default)]
-pub(super) struct Fetched {
-    /// The lane that is executed.
-    pub lane: i64,
-    of_lanes: BTreeMap<i64, Groups>,
-}
-
-/// Elements that are on their way: where each one goes, and its value.
-#[derive(Default)]
-struct Groups {
-    open: Vec<(BufferId, i64, f64)>,
-    closed: VecDeque<Vec<(BufferId, i64, f64)>>,
-}
-
 impl Machine<'_> {
     fn read(&self, register: RegId) -> Result<&Cells, InterpError> {
         self.registers.get(register.0 as usize).and_then(Option::as_ref).ok_or(UNDEFINED)
@@ -134,19 +117,12 @@ impl Machine<'_> {
         let (at, source) = (self.index(&fetch.at)?, self.index(&fetch.source)?);
         let value = self.float_at(fetch.from, source)?;
         self.put(fetch.buffer, at, f64::NAN)?;
-        let groups = self.fetched.of_lanes.entry(self.fetched.lane).or_default();
-        groups.open.push((fetch.buffer, at, value));
+        self.fetched.begin((fetch.buffer, at, value));
         Ok(())
     }
 
     fn arrive(&mut self, left: i64) -> Result<(), InterpError> {
-        let groups = self.fetched.of_lanes.entry(self.fetched.lane).or_default();
-        let group = std::mem::take(&mut groups.open);
-        groups.closed.push_back(group);
-        let mut there = Vec::new();
-        while groups.closed.len() as i64 > left {
-            there.extend(groups.closed.pop_front().into_iter().flatten());
-        }
+        let there = self.fetched.arrive(left);
         there.into_iter().try_for_each(|(buffer, at, value)| self.put(buffer, at, value))
     }
 

@@ -25,6 +25,7 @@ mod pick;
 mod pipeline;
 mod polyhedra;
 mod registers;
+mod scatter;
 mod split_complex;
 mod threads;
 mod tile;
@@ -113,6 +114,16 @@ pub const PASSES: &[Pass] = &[
         run: |module, _| on_functions(module, pick::run),
     },
     Pass {
+        name: "scatter",
+        about: "add terms where integers in memory send them",
+        example: Example {
+            before: "parallel k = 0 to M { C[k] = sum(i = 0 to N) A[i] * compare(K[i] == index(k)) }",
+            after: "parallel k = 0 to M { C[k] = 0.0 } if 0 < M { for i = 0 to N { let k = K[i] { \
+                if 0 <= k and k < M { C[k] += A[i] } } } }",
+        },
+        run: scatter::run,
+    },
+    Pass {
         name: "widen",
         about: "add up sums into 16-bit floats in 32 bits",
         example: Example {
@@ -127,8 +138,8 @@ pub const PASSES: &[Pass] = &[
 /// What complex numbers need before anything else is done with loops.
 pub const SPLIT_COMPLEX: Sequence = Sequence { name: "split-complex", passes: &["split-complex"] };
 
-/// What makes sums of one term of those that an integer in memory chooses.
-pub const PICK: Sequence = Sequence { name: "pick", passes: &["pick"] };
+/// What visits only those terms and elements of sums that integers in memory choose.
+pub const PICK: Sequence = Sequence { name: "pick", passes: &["pick", "scatter"] };
 
 /// What short floats need before anything is cut into tiles.
 pub const WIDEN: Sequence = Sequence { name: "widen", passes: &["widen"] };

@@ -1,6 +1,7 @@
 //! Takes the one term of a sum that an integer in memory chooses.
 //!
 //! - `sum(k = 0 to M) compare(K[i] == index(k)) * A[k]` -> `sum(k = max(0, K[i]) to min(M, min(K[i], M - 1) + 1)) A[k]`
+//! - `sum(k = 0 to M) compare(K[i] + 1.0 == index(k)) * A[k]` -> `sum(k = max(0, min(K[i], ..) + 1) to ..) A[k]`
 //! - `max(k = 0 to M) select(compare(K[i] == index(k)), A[k], -inf)` -> `max(k = ..) A[k]`
 //!
 //! The sum has one term, or none where the integer is outside of its range. What is not chosen is no longer multiplied
@@ -92,7 +93,7 @@ fn without_test(body: &Value, var: VarId, integers: &[BufferId]) -> Option<(Inde
     }
 }
 
-/// `K[i]` of `K[i] == index(k)`.
+/// `K[i]` of `K[i] == index(k)`, `K[i] + 1` of `K[i] + 1.0 == index(k)`.
 fn integer(test: &Value, var: VarId, integers: &[BufferId]) -> Option<Index> {
     let Value::Compare(Compare::Eq, left, right) = test else { return None };
     let element = match (&**left, &**right) {
@@ -100,11 +101,57 @@ fn integer(test: &Value, var: VarId, integers: &[BufferId]) -> Option<Index> {
         (Value::FromIndex(Index::Var(own)), element) if *own == var => element,
         _ => return None,
     };
-    match element {
-        Value::Load(buffer, index) if integers.contains(buffer) && !index.mentions(var) => {
-            Some(Index::Load(*buffer, Box::new(index.clone())))
-        }
+    let is_integer = |buffer: BufferId| integers.contains(&buffer);
+    let Chosen { buffer, index, offset } = Chosen::of(element, &is_integer)?;
+    if index.mentions(var) || offset.mentions(var) {
+        return None;
+    }
+    let element = Index::Load(buffer, Box::new(index));
+    // Integers at the ends of their type would wrap around to others that are in no range either.
+    match offset {
+        Index::Const(0) => Some(element),
+        Index::Const(by) if by > 0 => Some(element.min(Index::constant(i64::MAX - by)) + by),
+        Index::Const(by) => Some(element.max(Index::constant(i64::MIN - by)) + by),
         _ => None,
+    }
+}
+
+/// An integer in memory that chooses: `K[i] + offset`.
+pub(super) struct Chosen {
+    /// The buffer.
+    pub(super) buffer: BufferId,
+    /// Its place.
+    pub(super) index: Index,
+    /// What is added to it.
+    pub(super) offset: Index,
+}
+
+impl Chosen {
+    /// The integer that a value is, if it is one of such buffers, with numbers added.
+    pub(super) fn of(value: &Value, is_integer: &dyn Fn(BufferId) -> bool) -> Option<Chosen> {
+        match value {
+            Value::Load(buffer, index) => {
+                let chosen =
+                    Chosen { buffer: *buffer, index: index.clone(), offset: Index::constant(0) };
+                is_integer(*buffer).then_some(chosen)
+            }
+            Value::Add(left, right) => {
+                let (chosen, other) = match Chosen::of(left, is_integer) {
+                    Some(chosen) => (chosen, right),
+                    None => (Chosen::of(right, is_integer)?, left),
+                };
+                let added = match &**other {
+                    Value::FromIndex(index) => index.clone(),
+                    // The same in integers and in floats.
+                    Value::Const(by) if by.fract() == 0.0 && by.abs() <= f64::from(i32::MAX) => {
+                        Index::constant(*by as i64)
+                    }
+                    _ => return None,
+                };
+                Some(Chosen { offset: chosen.offset + added, ..chosen })
+            }
+            _ => None,
+        }
     }
 }
 
@@ -128,6 +175,8 @@ mod tests {
                 C[i] = 2.0 * (sum(k = 0 to M) A[k] * compare(K[i] == index(k)) / 4.0)
                 C[i] += sum(k = 1 to M) compare(index(k) == K[i])
                 C[i] += sum(k = 1 to M) compare(K[k - 1] == index(k))
+                C[i] += sum(k = 0 to M) compare(K[i] + 2.0 == index(k)) * A[k]
+                C[i] += sum(k = 0 to M) compare(index(k) == -3.0 + K[i]) * A[k]
                 C[i] max= max(k = 0 to M) select(compare(K[i] == index(k)), A[k], -9.0)
                 C[i] max= max(k = 0 to M) select(compare(K[i] == index(k)), A[k], -inf)
               }
@@ -143,6 +192,8 @@ mod tests {
                 C[i] = 2.0 * (sum(k = max(0, K[i]) to min(M, min(K[i], M - 1) + 1)) A[k] / 4.0)
                 C[i] += sum(k = max(1, K[i]) to min(M, min(K[i], M - 1) + 1)) 1.0
                 C[i] += sum(k = 1 to M) compare(K[k - 1] == index(k))
+                C[i] += sum(k = max(0, min(K[i], 9223372036854775805) + 2) to min(M, min(min(K[i], 9223372036854775805) + 2, M - 1) + 1)) A[k]
+                C[i] += sum(k = max(0, max(K[i], -9223372036854775805) - 3) to min(M, min(max(K[i], -9223372036854775805) - 3, M - 1) + 1)) A[k]
                 C[i] max= max(k = 0 to M) select(compare(K[i] == index(k)), A[k], -9.0)
                 C[i] max= max(k = max(0, K[i]) to min(M, min(K[i], M - 1) + 1)) A[k]
               }

@@ -7,6 +7,8 @@
 //! - `(a + b i) * (c + d i)` -> `a * c - b * d` and `a * d + b * c`
 //! - `(a + b i) / (c + d i)` -> `(a * c + b * d) / n` and `(b * c - a * d) / n` with `n = c * c + d * d`
 //! - a sum -> the sum of the real and the sum of the imaginary parts
+//! - `conj(a + b i)` -> `a` and `-1 * b`; `real(a + b i)` -> `a`; `imag(a + b i)` -> `b`; `abs(a + b i)` ->
+//!   `hypot(a, b)`; these functions are left nowhere, also of real numbers
 //!
 //! A real number has no imaginary part, so that products with it stay short. Both parts of what is stored are computed
 //! before either of them is stored: where a value loads elements of the buffer that it is stored to, they stand in a
@@ -18,7 +20,7 @@ use crate::ir::*;
 
 pub(super) fn run(module: &mut Module) {
     let complex: Vec<bool> = module.buffers.iter().map(|own| own.element.is_complex()).collect();
-    if !complex.contains(&true) {
+    if !complex.contains(&true) && !has_parts(module) {
         return;
     }
     for buffer in module.buffers.iter_mut().filter(|buffer| buffer.element.is_complex()) {
@@ -27,6 +29,17 @@ pub(super) fn run(module: &mut Module) {
     }
     let mut splitting = Splitting { complex, buffers: &mut module.buffers };
     module.functions.iter_mut().for_each(|function| splitting.block(&mut function.body));
+}
+
+/// Whether functions of the parts of complex numbers occur.
+fn has_parts(module: &Module) -> bool {
+    let mut found = false;
+    for stmt in module.functions.iter().flat_map(|function| &function.body) {
+        stmt.visit_values(&mut |value| {
+            found |= matches!(value, Value::Apply(function, _) if function.is_of_parts());
+        });
+    }
+    found
 }
 
 /// A value in two parts.
@@ -66,6 +79,10 @@ impl Splitting<'_> {
                 Stmt::Workspace(mut inner) if self.is_complex(inner.buffer) => {
                     inner.size = twice(&inner.size);
                     body.push(Stmt::Workspace(inner));
+                }
+                Stmt::Store(store) => {
+                    let value = self.value(&store.value).real;
+                    body.push(Stmt::Store(Store { value, ..store }));
                 }
                 stmt => body.push(stmt),
             }
@@ -135,6 +152,13 @@ impl Splitting<'_> {
                     imaginary: body.imaginary.map(|body| self.sum_of(sum, body)),
                 }
             }
+            Value::Apply(function, of) if function.of_complex() && of.len() == 1 => {
+                of_parts(*function, self.value(&of[0]))
+            }
+            Value::Select(parts) => {
+                let [test, then, otherwise] = parts.each_ref().map(|part| self.value(part));
+                selected(test, then, otherwise)
+            }
             // Of real numbers: complex ones have neither an order nor a truth value.
             real => {
                 Parts { real: real.map_parts(&mut |part| self.value(part).real), imaginary: None }
@@ -150,6 +174,41 @@ impl Splitting<'_> {
         let fetch = sum.fetch.iter().map(place).collect();
         Value::Sum(Box::new(Sum { body, fetch, ..sum.clone() }))
     }
+}
+
+/// `conj(z)`, `real(z)`, `imag(z)`, `abs(z)`.
+fn of_parts(function: MathFunction, Parts { real, imaginary }: Parts) -> Parts {
+    match (function, imaginary) {
+        (MathFunction::Conj, imaginary) => Parts { real, imaginary: imaginary.map(negated) },
+        (MathFunction::Real, _) => Parts { real, imaginary: None },
+        (MathFunction::Imag, imaginary) => {
+            Parts { real: imaginary.unwrap_or(Value::constant(0.0)), imaginary: None }
+        }
+        (MathFunction::Abs, Some(imaginary)) => Parts {
+            real: Value::apply(MathFunction::Hypot, vec![real, imaginary]),
+            imaginary: None,
+        },
+        (function, _) => Parts { real: Value::apply(function, vec![real]), imaginary: None },
+    }
+}
+
+/// `select(test, then, otherwise)`, where a complex test asks for either of its parts.
+fn selected(test: Parts, then: Parts, otherwise: Parts) -> Parts {
+    let is_not_zero = |part: Value| Value::compare(Compare::Ne, part, Value::constant(0.0));
+    let test = match test.imaginary {
+        Some(imaginary) => is_not_zero(test.real).max(is_not_zero(imaginary)),
+        None => test.real,
+    };
+    let zero = || Value::constant(0.0);
+    let imaginary = match (then.imaginary, otherwise.imaginary) {
+        (None, None) => None,
+        (then, otherwise) => Some(Value::select(
+            test.clone(),
+            then.unwrap_or_else(zero),
+            otherwise.unwrap_or_else(zero),
+        )),
+    };
+    Parts { real: Value::select(test, then.real, otherwise.real), imaginary }
 }
 
 fn sum(left: Parts, right: Parts) -> Parts {
@@ -242,6 +301,33 @@ mod tests {
         }
     }
 
+    #[test]
+    fn functions_are_of_parts() {
+        let text = "module(N)\nbuffer x : complex64[N]\nbuffer y : complex64[N]\nbuffer s : f32[N]\n\
+            func f(in x, inout y, inout s) { for i = 0 to N {\n\
+            y[i] = conj(x[i]) * x[i] + conj(s[i])\n\
+            y[i] += select(compare(abs(x[i]) > real(x[i])), conj(x[i]), 2.0)\n\
+            s[i] = abs(x[i] * y[i]) + real(y[i]) * imag(sum(j = 0 to N) x[j]) + abs(s[i]) + imag(s[i])\n\
+            s[i] max= select(x[i], real(s[i]), abs(conj(x[i]))) } }";
+        let module = parse(text).unwrap();
+        assert_eq!(verify(&module), Ok(()));
+        let after = split(&module).to_string();
+        assert!(!["conj", "real", "imag"].iter().any(|name| after.contains(name)), "{after}");
+        let data = |count: i32, by: i32| {
+            Data::Float((0..count).map(|x| f64::from((x * by + 1) % 7 - 3)).collect())
+        };
+        for n in [0, 1, 3, 5] {
+            let all = [data(2 * n, 3), data(2 * n, 2), data(n, 5)];
+            compare(&module, &split(&module), &[i64::from(n)], &all).unwrap();
+        }
+        for wrong in
+            ["exp(x[i])", "min(x[i], 1.0)", "compare(x[i] < 1.0)", "cast(f32, x[i])", "x[i]"]
+        {
+            let module = parse(&text.replace("abs(x[i] * y[i])", wrong)).unwrap();
+            assert!(verify(&module).is_err(), "{wrong}");
+        }
+    }
+
     /// Sums in place of minima and maxima, numbers in place of truth values.
     fn without_order(value: &Value) -> Value {
         match value.map_parts(&mut without_order) {
@@ -249,7 +335,7 @@ mod tests {
             Value::Truth(inside) | Value::Cast(_, inside) => *inside,
             Value::Compare(_, left, right) => Value::Add(left, right),
             Value::Select(parts) => parts[1].clone(),
-            Value::Apply(_, of) => of[0].clone(),
+            Value::Apply(_, mut of) => Value::Apply(MathFunction::Conj, vec![of.remove(0)]),
             Value::Sum(sum) => Value::Sum(Box::new(Sum { kind: Reduction::Sum, ..*sum })),
             value => value,
         }

@@ -6,6 +6,7 @@ mod masked;
 
 use std::collections::BTreeSet;
 
+use dastac_elements::Function;
 use masked::{Inputs, Mask};
 
 use crate::affine::visit_names;
@@ -55,7 +56,7 @@ pub(super) fn reductions(file: &File) -> File {
                         true => read(&part.body),
                         false => vec![head.clone()],
                     };
-                    types.push((of, part.tensor.clone()));
+                    types.push((of, part.tensor.clone(), part.body.clone()));
                     if let Some(mask) = mask {
                         items.extend(work.inputs.restrict(&mut part, &mask).into_iter().flatten());
                     } else {
@@ -71,13 +72,53 @@ pub(super) fn reductions(file: &File) -> File {
     }
     for item in &mut items {
         let Item::Types(entries, _) = item else { continue };
-        for (of, part) in &types {
-            if let Some(element) = common(of, entries) {
+        for (of, part, body) in &types {
+            if let Some(element) = element_of(of, body, entries) {
                 entries.push(TypeItem { tensor: part.clone(), element });
             }
         }
     }
     File { items }
+}
+
+/// The type of a part of a rule, which is that of some tensors: real if its value is real, as `abs(z(i))` is where `z`
+/// is complex, and complex if it is complex, as what is summed in `abs(sum(i) z(i))` is.
+fn element_of(tensors: &[String], body: &Term, entries: &[TypeItem]) -> Option<Name> {
+    let found = common(tensors, entries);
+    let named = |name: &Name, text: &str| Name { text: text.into(), span: name.span };
+    match (found, complex_in(body, entries)) {
+        (Some(name), None) if name.text == "complex128" => Some(named(&name, "f64")),
+        (Some(name), None) if name.text == "complex64" => Some(named(&name, "f32")),
+        (Some(name), Some(complex)) if !name.text.starts_with("complex") => Some(complex),
+        (None, complex) => complex,
+        (found, _) => found,
+    }
+}
+
+/// The type of the first complex tensor that makes a term complex.
+fn complex_in(term: &Term, entries: &[TypeItem]) -> Option<Name> {
+    match term {
+        Term::Access { tensor, position: None, .. } => {
+            let entry = entries.iter().find(|entry| entry.tensor.text == tensor.text);
+            let element = entry.map(|entry| entry.element.clone());
+            element.filter(|name| name.text.starts_with("complex"))
+        }
+        Term::Call { operation: Operation::Function(function), .. }
+            if function.of_complex() && *function != Function::Conj =>
+        {
+            None
+        }
+        Term::Call { operation: Operation::Compare(_) | Operation::Cast(_), .. } => None,
+        Term::Call { operation: Operation::Where, arguments, .. } => {
+            arguments.iter().skip(1).find_map(|part| complex_in(part, entries))
+        }
+        Term::Index(name) => {
+            let entry = entries.iter().find(|entry| entry.tensor.text == name.text);
+            let element = entry.map(|entry| entry.element.clone());
+            element.filter(|name| name.text.starts_with("complex"))
+        }
+        other => other.parts().iter().find_map(|part| complex_in(part, entries)),
+    }
 }
 
 /// The type of what is computed of some tensors, if it is said and not that of tensors without one: that of all of

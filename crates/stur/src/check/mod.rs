@@ -145,6 +145,7 @@ impl<'a> Checker<'a> {
         let mut program = Program {
             source: source.into(),
             symbols: self.symbols.clone(),
+            unused_symbols: Vec::new(),
             tensors: self.tensors(),
             rules: Vec::new(),
             derived: Vec::new(),
@@ -173,6 +174,8 @@ impl<'a> Checker<'a> {
         types::count_comparisons(&mut program);
         self.element_types(&program);
         fills::find(&mut program);
+        let unused = self.symbols.iter().filter(|(name, _)| !self.used_symbols.contains(name));
+        program.unused_symbols = unused.map(|(name, _)| name.clone()).collect();
         self.unused(&program);
         program
     }
@@ -526,7 +529,7 @@ impl<'a> Checker<'a> {
     fn unused(&mut self, program: &Program) {
         let mut found = Vec::new();
         for (symbol, span) in &self.symbols {
-            if !self.used_symbols.contains(symbol) {
+            if program.unused_symbols.contains(symbol) {
                 found.push(warning(
                     "W0101",
                     format!("symbol `{symbol}` is never used"),

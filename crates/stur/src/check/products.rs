@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::{Checker, Source, warning};
 use crate::affine::visit_names;
-use crate::ast::{Comparison, Expr, ExprKind, Name, ReduceOp, RuleItem, Span, Term};
+use crate::ast::{Comparison, Expr, ExprKind, Name, PLACE, ReduceOp, RuleItem, Span, Term};
 use crate::bounds::sides;
 use crate::diagnostic::Diagnostic;
 use crate::hint::similar;
@@ -386,7 +386,22 @@ impl Checker<'_> {
             if in_access.contains(name) || in_comparison.contains(name) || head.domain.is_some() {
                 continue;
             }
-            if unknown.insert(iterator.clone()) {
+            if !unknown.insert(iterator.clone()) {
+                continue;
+            }
+            if name.contains(PLACE) {
+                let message = format!("how many elements `{}` has is not known", head.name);
+                let names: Vec<&str> = (rule.iterators.iter())
+                    .map(|name| if name.contains(PLACE) { "k" } else { name.as_str() })
+                    .collect();
+                open.push(Diagnostic::error("E0109", message, rule.span, "values say where").hint(
+                    format!(
+                        "give its dimensions: `{}:D({}) := (0 <= k < N)`",
+                        head.name,
+                        names.join(", ")
+                    ),
+                ));
+            } else {
                 let message = format!("iterator `{name}` of the head is unbound");
                 let mut positions =
                     product.accesses.iter().filter_map(|access| access.position.as_deref());

@@ -1,8 +1,8 @@
 //! Checks rules whose results are no real floats, and rules over complex numbers.
 //!
 //! Integers have no quotients, fractions or infinities, so a rule with such a head must not have any either. Truth
-//! values are the results of `or(..)`. What is computed of complex numbers is complex, and since they have no order,
-//! they are only added and multiplied.
+//! values are the results of `or(..)`. What is computed of complex numbers is complex, but for their parts and absolute
+//! values, and since they have no order, they are only added and multiplied.
 
 use super::Checker;
 use crate::ast::{CompareOp, Operation, PLACE, Span};
@@ -10,7 +10,7 @@ use crate::coefficient::Coefficient;
 use crate::diagnostic::Diagnostic;
 use crate::program::{Applied, Element, Product, Program, Role, Rule, Scalar, Structure, Tensor};
 use crate::semiring::Semiring;
-use dastac_elements::Kind;
+use dastac_elements::{Function, Kind};
 
 /// Larger integers are not exact in 64-bit floats, which numbers of programs are.
 const MOST: f64 = (1u64 << 53) as f64;
@@ -24,10 +24,10 @@ pub(super) fn choose_places(program: &mut Program, given: &[&str]) {
     for product in program.rules.iter().flat_map(|rule| &rule.products) {
         for Applied { value, .. } in &product.functions {
             if let Scalar::Apply(Operation::Compare(CompareOp::Eq), parts) = value
-                && let [Scalar::Element(at), Scalar::Index(name)] = parts.as_slice()
+                && let [place, Scalar::Index(name)] = parts.as_slice()
                 && name.contains(PLACE)
             {
-                chosen.push(product.accesses[*at].tensor);
+                elements(place, &mut |at| chosen.push(product.accesses[at].tensor));
             }
         }
     }
@@ -39,12 +39,25 @@ pub(super) fn choose_places(program: &mut Program, given: &[&str]) {
     }
 }
 
+/// Calls `visit` with the elements that an integer is a sum of multiples of: those of `c(i) + 1`.
+fn elements(value: &Scalar, visit: &mut dyn FnMut(usize)) {
+    match value {
+        Scalar::Element(at) => visit(*at),
+        Scalar::Sum(parts) | Scalar::Product(parts) => {
+            parts.iter().for_each(|part| elements(part, visit));
+        }
+        _ => {}
+    }
+}
+
 /// Makes comparisons of floats integers in rules that count them, and rounded quotients too: `(A(i) > 0)` ->
 /// `i64((A(i) > 0))`, `floor(k(i) / 3)` -> `i64(floor(k(i) / 3))`.
 pub(super) fn count_comparisons(program: &mut Program) {
     let Program { tensors, rules, .. } = program;
-    let floats =
-        |product: &Product, at: usize| tensors[product.accesses[at].tensor.0].element.is_float();
+    let floats = |product: &Product, at: usize| {
+        let element = tensors[product.accesses[at].tensor.0].element;
+        element.is_float() || element.is_complex()
+    };
     for rule in rules {
         if !matches!(tensors[rule.head.0].element.kind(), Kind::Signed | Kind::Unsigned) {
             continue;
@@ -96,7 +109,7 @@ impl Checker<'_> {
             let head = program.tensor(rule.head);
             let found = match head.element.kind() {
                 Kind::Float => only_real(program, rule),
-                Kind::Complex => complex(rule),
+                Kind::Complex => complex(program, rule),
                 Kind::Truth => only_real(program, rule).or_else(|| truth(rule)),
                 Kind::Signed | Kind::Unsigned => {
                     only_real(program, rule).or_else(|| integers(program, rule))
@@ -126,31 +139,80 @@ impl Checker<'_> {
     }
 }
 
-/// What a rule into real numbers or truth values reads that is complex. That an element is there is no number.
+/// What a rule into real numbers or truth values computes that is complex. That an element is there is no number.
 fn only_real(program: &Program, rule: &Rule) -> Option<(Wrong, &'static str)> {
-    let mut reads = rule.products.iter().flat_map(|product| &product.accesses);
-    let read = reads.find(|access| {
-        access.position.is_none() && program.tensor(access.tensor).element.is_complex()
-    })?;
-    let Tensor { name, element, .. } = program.tensor(read.tensor);
-    let label = format!("`{name}` has elements of type {}", element.name());
-    let hint = "what is computed of complex numbers is complex: make its elements complex128";
-    Some(((read.span, label), hint))
+    let hint = "what is computed of complex numbers is complex: make its elements complex128, or take `real(..)`, \
+        `imag(..)` or `abs(..)`";
+    for product in &rule.products {
+        let read = product.accesses.iter().find(|access| {
+            access.position.is_none()
+                && !access.argument
+                && program.tensor(access.tensor).element.is_complex()
+        });
+        if let Some(read) = read {
+            let Tensor { name, element, .. } = program.tensor(read.tensor);
+            let label = format!("`{name}` has elements of type {}", element.name());
+            return Some(((read.span, label), hint));
+        }
+        for function in &product.functions {
+            match is_complex(program, product, &function.value) {
+                Ok(false) => {}
+                Ok(true) => return Some(((function.span, "a complex number".into()), hint)),
+                Err(what) => return Some(((function.span, what), OF_REALS)),
+            }
+        }
+    }
+    None
 }
 
-fn complex(rule: &Rule) -> Option<(Wrong, &'static str)> {
+/// What to do about functions of complex numbers.
+const OF_REALS: &str = "complex numbers are added, multiplied and divided, and `conj`, `real`, `imag` and `abs` are \
+    functions of them; a square is `z(i) * z(i)`, or `real(z(i) * conj(z(i)))`";
+
+fn complex(program: &Program, rule: &Rule) -> Option<(Wrong, &'static str)> {
     let wrong = (rule.span, format!("a rule of {}", rule.semiring));
     let hint =
         "complex numbers have neither an order nor a truth value: they are added and multiplied";
     if rule.semiring != Semiring::SumTimes {
         return Some((wrong, hint));
     }
-    if let Some(function) = rule.products.iter().flat_map(|product| &product.functions).next() {
-        let hint =
-            "functions are of real numbers: complex numbers are added, multiplied and divided";
-        return Some(((function.span, "a function of complex numbers".into()), hint));
+    rule.products.iter().find_map(|product| {
+        product.functions.iter().find_map(|function| {
+            let what = is_complex(program, product, &function.value).err()?;
+            Some(((function.span, what), OF_REALS))
+        })
+    })
+}
+
+/// Whether a value is complex; what is wrong with it, if complex numbers have no such function.
+fn is_complex(program: &Program, product: &Product, value: &Scalar) -> Result<bool, String> {
+    let mut kinds = Vec::new();
+    for part in value.parts() {
+        kinds.push(is_complex(program, product, part)?);
     }
-    None
+    let any = kinds.contains(&true);
+    let Scalar::Apply(operation, _) = value else {
+        return Ok(match value {
+            Scalar::Element(at) => {
+                program.tensor(product.accesses[*at].tensor).element.is_complex()
+            }
+            _ => any,
+        });
+    };
+    let what = match operation {
+        Operation::Function(Function::Conj) | Operation::Divide => return Ok(any),
+        Operation::Function(function) if function.of_complex() => return Ok(false),
+        // Which of two numbers it is may be decided by whether a third one is 0.
+        Operation::Where => return Ok(kinds[1..].contains(&true)),
+        Operation::Cast(element) if element.is_complex() => "a cast to complex numbers".into(),
+        _ if !any => return Ok(false),
+        Operation::Function(function) => format!("`{}` of complex numbers", function.name()),
+        Operation::Compare(_) => "a comparison of complex numbers".into(),
+        Operation::Min => "a minimum of complex numbers".into(),
+        Operation::Max => "a maximum of complex numbers".into(),
+        Operation::Cast(_) => "a cast of complex numbers".into(),
+    };
+    Err(what)
 }
 
 fn truth(rule: &Rule) -> Option<(Wrong, &'static str)> {
@@ -194,7 +256,7 @@ fn fraction(program: &Program, product: &Product) -> Option<Wrong> {
                 return Some((access.span, "a reciprocal".into()));
             }
             let label = || format!("`{name}` has elements of type {}", element.name());
-            element.is_float().then(|| (access.span, label()))
+            (element.is_float() || element.is_complex()).then(|| (access.span, label()))
         },
     )
 }

@@ -1,14 +1,105 @@
 //! Elements that values choose: `E(c(i), j)` is `sum(k) E(k, j) * (c(i) = k)`, where `k` is a name that no text has
 //! otherwise: `E.at1`. There is no such element, and the sum is 0, where `c(i)` is no place of the dimension.
+//!
+//! In a head, values say where terms are added: `x(p(i)) := v(i)` is `x(k) := v(i) * (p(i) = k)`, where `k` is `x.at1`.
+//! A reduction that is all of the right-hand side, and goes over an iterator of these values, is one of each element's
+//! own terms: `m(p(i)) := max(i) v(i)` is `m(k) := max(i) v(i) * (p(i) = k)`.
 
 use super::cursor::Parser;
 use super::node::{Node, NodeKind};
+use super::tails::{has_one, take};
 use super::terms::expression;
 use super::values::is_value;
 use super::{Result, error, with_hint};
-use crate::ast::{CompareOp, Expr, ExprKind, Name, PLACE, ReduceOp, Reduction, Span, Term};
+use crate::ast::{
+    BinaryOp, CompareOp, Expr, ExprKind, Name, PLACE, ReduceOp, Reduction, Span, Term,
+};
+
+/// The values among the subscripts of a head, each compared with the iterator that stands there: `(p(i) = x.at1)`.
+pub(super) struct Sent {
+    tests: Vec<Node>,
+}
+
+impl Sent {
+    /// A value in a place of a head, as an iterator.
+    pub(super) fn iterator(&mut self, head: &Name, place: usize, value: Node) -> Name {
+        let span = value.span;
+        let text = format!("{}{PLACE}{}", head.text, place + 1);
+        let iterator = Node { kind: NodeKind::Name(text.clone()), span };
+        let test =
+            Node { kind: NodeKind::Compare(vec![value, iterator], vec![CompareOp::Eq]), span };
+        self.tests.push(Node { kind: NodeKind::Paren(Box::new(test)), span });
+        Name { text, span }
+    }
+
+    /// Without values.
+    pub(super) fn new() -> Sent {
+        Sent { tests: Vec::new() }
+    }
+
+    /// Whether there are none that terms are still to be multiplied with.
+    pub(super) fn is_empty(&self) -> bool {
+        self.tests.is_empty()
+    }
+
+    /// Whether a reduction goes over an iterator of a value.
+    pub(super) fn are_reduced(&self, reduction: &Reduction) -> bool {
+        self.tests.iter().any(|test| has_one(test, reduction))
+    }
+
+    /// Multiplies what a reduction reduces with the comparisons.
+    pub(super) fn restrict(&mut self, body: &mut Node) {
+        let (span, tests) = (body.span, std::mem::take(&mut self.tests));
+        let tests = tests.into_iter().map(|test| (BinaryOp::Mul, test));
+        let of_products = |rest: &[(BinaryOp, Node)]| {
+            rest.iter().all(|(operator, _)| matches!(operator, BinaryOp::Mul | BinaryOp::Div))
+        };
+        match &mut body.kind {
+            NodeKind::Chain(_, rest) if of_products(rest) => rest.extend(tests),
+            _ => {
+                let first = take(body);
+                let first = match is_open(&first) {
+                    true => Node { kind: NodeKind::Paren(Box::new(first)), span },
+                    false => first,
+                };
+                *body = Node { kind: NodeKind::Chain(Box::new(first), tests.collect()), span };
+            }
+        }
+    }
+
+    /// The reduction within a right-hand side that goes over an iterator of a value, if there is one.
+    pub(super) fn reduced_within(&self, node: &Node) -> Option<Span> {
+        let within = |node: &Node| self.reduced_within(node);
+        match &node.kind {
+            NodeKind::Number { .. } | NodeKind::Name(_) => None,
+            NodeKind::Call { arguments, .. } => arguments.iter().find_map(within),
+            NodeKind::Neg(inner) | NodeKind::Paren(inner) => within(inner),
+            NodeKind::Chain(first, rest) => {
+                within(first).or_else(|| rest.iter().find_map(|(_, node)| within(node)))
+            }
+            NodeKind::Compare(operands, _) => operands.iter().find_map(within),
+            NodeKind::Power(one, other)
+            | NodeKind::Floor(one, other)
+            | NodeKind::Either(one, other) => within(one).or_else(|| within(other)),
+            NodeKind::Reduced(reduction, _, _) if self.are_reduced(reduction) => Some(node.span),
+            NodeKind::Reduced(_, _, body) => within(body),
+        }
+    }
+}
+
+/// Whether a node is a sum or a comparison without parentheses.
+fn is_open(node: &Node) -> bool {
+    matches!(node.kind, NodeKind::Chain(..) | NodeKind::Compare(..) | NodeKind::Either(..))
+}
 
 impl Parser<'_> {
+    /// A right-hand side whose terms are added where values say: each product is multiplied with the comparisons.
+    pub(super) fn sent(&self, term: Term, sent: Sent) -> Result<Term> {
+        let tests: Vec<Term> =
+            sent.tests.into_iter().map(|test| self.term(test)).collect::<Result<_>>()?;
+        Ok(if tests.is_empty() { term } else { times(term, &tests) })
+    }
+
     /// An element with values among its subscripts.
     pub(super) fn chosen(
         &self,
@@ -40,6 +131,23 @@ impl Parser<'_> {
         factors.insert(0, Term::Access { position: None, tensor, subscripts, reciprocal, span });
         let reduction = Reduction { operator: ReduceOp::Sum, iterators, span };
         Ok(Term::Reduced { reduction, body: Box::new(Term::Product(factors, span)), span })
+    }
+}
+
+/// A sum of products, each multiplied with some factors.
+fn times(term: Term, factors: &[Term]) -> Term {
+    match term {
+        Term::Sum(parts, span) => {
+            Term::Sum(parts.into_iter().map(|part| times(part, factors)).collect(), span)
+        }
+        Term::Product(mut own, span) => {
+            own.extend(factors.iter().cloned());
+            Term::Product(own, span)
+        }
+        other => {
+            let span = other.span();
+            Term::Product(std::iter::once(other).chain(factors.iter().cloned()).collect(), span)
+        }
     }
 }
 

@@ -20,6 +20,7 @@ mod words;
 
 use std::collections::BTreeSet;
 
+use chosen::Sent;
 use cursor::{Parser, Result, describe, error, with_hint};
 use node::{Node, NodeKind, Quantifier};
 use statistics::{reduced, statistic};
@@ -378,8 +379,14 @@ impl Parser<'_> {
             });
         }
         let arguments = if scalar { Vec::new() } else { self.arguments()? };
-        let iterators =
-            arguments.into_iter().map(|node| self.head_iterator(node)).collect::<Result<_>>()?;
+        let mut sent = Sent::new();
+        let mut iterators = Vec::new();
+        for (place, node) in arguments.into_iter().enumerate() {
+            iterators.push(match aspect == Aspect::Value && is_value(&node) {
+                true => sent.iterator(&tensor, place, node),
+                false => self.head_iterator(node)?,
+            });
+        }
         if !self.eat(":=") {
             let error = error(
                 "E0012",
@@ -408,7 +415,6 @@ impl Parser<'_> {
             node = tails::reduced(node);
         }
         let is_reduction = matches!(node.kind, NodeKind::Reduced(..));
-        let open = sums::is_sum(&node);
         // `sum(j) A(i, j) > 2` could be either.
         let may_compare = match &found {
             Some((reduction, quantifier)) => {
@@ -426,7 +432,37 @@ impl Parser<'_> {
             return Err(with_hint(error, hint));
         }
         self.end_of_rule()?;
+        match (&found, &mut node.kind) {
+            (Some((reduction, _)), _) if sent.are_reduced(reduction) => sent.restrict(&mut node),
+            (None, NodeKind::Reduced(reduction, _, inner)) if sent.are_reduced(reduction) => {
+                sent.restrict(inner);
+            }
+            _ => {}
+        }
+        if let Some(span) = sent.reduced_within(&node) {
+            let message =
+                format!("a reduction over what says where elements of `{}` are", tensor.text);
+            let error = error("E0011", message, span, "within the right-hand side");
+            return Err(with_hint(
+                error,
+                "compare in the reduction: `x(k) := 1 + mean(i) v(i) * (p(i) = k)` with `x:D(k) := (0 <= k < N)`",
+            ));
+        }
+        let open = sums::is_sum(&node);
         let body = self.term(node)?;
+        let (found, body) = match (found, body) {
+            // Of each term by itself: `x(p(i)) := max(j) A(i, j)`.
+            (Some((reduction, quantifier)), body) if !sent.is_empty() => {
+                let value = match quantifier {
+                    Quantifier::Some => sums::within(reduction, body, open, whole),
+                    quantifier => reduced(reduction, quantifier, body, whole)?,
+                };
+                (None, value)
+            }
+            (found, body) => (found, body),
+        };
+        let is_reduction = is_reduction && sent.is_empty();
+        let body = self.sent(body, sent)?;
         let (reduction, body) = match (found, body) {
             (Some((reduction, Quantifier::Some)), body) => {
                 let body = sums::summed(&reduction, body, open);

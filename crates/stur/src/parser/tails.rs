@@ -152,7 +152,7 @@ fn attach(node: &mut Node, moved: Rest) {
     *node = chain(first, rest);
 }
 
-fn take(node: &mut Node) -> Node {
+pub(super) fn take(node: &mut Node) -> Node {
     let nothing = Node { kind: NodeKind::Name(String::new()), span: node.span };
     std::mem::replace(node, nothing)
 }
@@ -185,7 +185,7 @@ fn is_comparison(node: &Node) -> bool {
 }
 
 /// Whether a node has one of the iterators of a reduction.
-fn has_one(node: &Node, reduction: &Reduction) -> bool {
+pub(super) fn has_one(node: &Node, reduction: &Reduction) -> bool {
     let names = free(node);
     reduction.iterators.iter().any(|one| names.contains(one.text.as_str()))
 }

@@ -1,6 +1,6 @@
 //! Functions of elements: their values at a point, and whether these are structurally zero.
 
-use dastac_elements::Function as Named;
+use dastac_elements::{Complex, Function as Named};
 
 use crate::ast::{CompareOp, Operation};
 use crate::program::{Element, Product, Scalar};
@@ -230,14 +230,34 @@ fn of_integers(operation: Operation, of: &[i64]) -> Option<i64> {
         (Operation::Min, [a, b]) => *a.min(b),
         (Operation::Max, [a, b]) => *a.max(b),
         (Operation::Compare(operator), [a, b]) => compared(operator, a, b).into(),
-        (Operation::Function(Named::Abs), [a]) => a.wrapping_abs(),
-        (Operation::Function(Named::Sign), [a]) => a.signum(),
-        (Operation::Function(function), [a]) if function.of_integers() => *a,
+        (Operation::Function(function), of) => return function.eval_integers(of),
         _ => return None,
     })
 }
 
+/// An operation on numbers of which one is complex, if there is one.
+fn of_complex(operation: Operation, of: &[Number]) -> Option<Number> {
+    let times = |a: Number, b: Number| number::multiply(Semiring::SumTimes, a, b);
+    match (operation, of) {
+        (Operation::Divide, [a, b]) => Some(times(*a, b.reciprocal())),
+        (Operation::Function(function), [a]) => {
+            let [re, im] = function.eval_complex(a.parts())?;
+            Some(match function {
+                Named::Conj => Number::Complex(Complex::new(re, im)),
+                _ => Number::Real(re),
+            })
+        }
+        _ => None,
+    }
+}
+
 fn of_reals(operation: Operation, of: &[Number]) -> Number {
+    let is_complex = |number: &Number| matches!(number, Number::Complex(_));
+    if of.iter().any(is_complex)
+        && let Some(number) = of_complex(operation, of)
+    {
+        return number;
+    }
     let numbers: Vec<f64> = of.iter().map(|number| number.real()).collect();
     let nan = numbers.iter().any(|number| number.is_nan());
     Number::Real(match (operation, &numbers[..]) {

@@ -1,7 +1,8 @@
 //! Rows that come together in a workspace ([`super::gather`]): a block sorts the points of a row in shared memory.
 //!
 //! Before -> after, of `C(i, k) := A(i, j) * B(j, k)`:
-//! `for p in A(i) { for q in B(j) { sums[k] += v  mark[k] = 1 .. } }  scan k in mark { at[0] += 1 .. A[n] = sums[k] }` ->
+//! `for p in A(i) { for q in B(j) { sums[k] += v  mark[k] = 1 .. } }  scan k in mark { at[0] += 1 .. A[n] = sums[k] }`
+//! ->
 //! ```text
 //! parallel(blocks) b = 0 to M {
 //!   for base = .. step 32 { parallel(lanes) t { (how many points element base + t of A(i) has) }
