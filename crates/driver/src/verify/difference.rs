@@ -66,7 +66,9 @@ fn scalar(array: &Storage, at: usize) -> Scalar {
 /// How far an element, in parts if it is complex, is from what it should be, relative to `max(1, |wanted|)`.
 fn error_of(found: &[f64], wanted: &[f64]) -> f64 {
     let same = |(found, wanted): (&f64, &f64)| found == wanted || found.is_nan() && wanted.is_nan();
-    if found.iter().zip(wanted).all(same) {
+    // A complex number is none as soon as one of its parts is none.
+    let none = |parts: &[f64]| parts.iter().any(|part| part.is_nan());
+    if found.iter().zip(wanted).all(same) || none(found) && none(wanted) {
         return 0.0;
     }
     let magnitude = |parts: &[f64]| match parts {

@@ -4,7 +4,7 @@
 //! Before -> after, of `C(i, k) := A(i, j) * B(j, k)`:
 //! ```text
 //! with marks of blocks * P zero { with sums of blocks * P zero { parallel(blocks) b = 0 to blocks {
-//!   for base = .. step 256 { (which of 256 rows are long)  for i in those {
+//!   for base = .. step 256 { (which of a block's rows are long)  for i in those {
 //!     for p in A(i) {
 //!       parallel(lanes) t { (whether coordinates of B(j) ascend) }
 //!       parallel(lanes) t { for q = B(j) + t step 256 { sums[k] += v  marks[k] = 1 } }    by one lane if not
@@ -17,7 +17,7 @@
 //! Where coordinates ascend, lanes have different ones. Loops outside of these run in order, so values are added up in
 //! the order of the loops.
 
-use dastac_loops::{BufferId, Element, For, Index, Mark, Stmt, Store, Value, VarId};
+use dastac_loops::{BufferId, Condition, Element, For, Index, Stmt, Store, Value, VarId};
 
 use super::drain::{Counters, Sums, integer, read, some, zero};
 use super::gather::Gathered;
@@ -29,14 +29,24 @@ const BYTES: i64 = 256 << 20;
 /// Blocks that keep a device busy.
 const BLOCKS: i64 = 256;
 
-/// Which rows are long: those with more than so many points, of which `many` says how many they have.
+/// Which rows are long: those with more than so many points and at most so many, of which `many` says how many they
+/// have.
+#[derive(Clone, Copy)]
 pub(super) struct Long<'a> {
     pub many: BufferId,
-    pub points: i64,
+    pub more: i64,
+    pub most: Option<i64>,
     /// The first row.
     pub lower: &'a Index,
     /// How many rows there are.
     pub count: VarId,
+}
+
+impl Long<'_> {
+    fn is_long(&self, points: Index) -> Condition {
+        let most = self.most.map(|most| points.clone().at_most(Index::Const(most)));
+        Condition::all([Index::Const(self.more).less(points)].into_iter().chain(most))
+    }
 }
 
 /// The memory of a block.
@@ -70,7 +80,11 @@ impl Mapper<'_> {
             Memory { marks, values, begin: zero(), extent: Index::Var(extent), sums, counters };
         let kernel = self.blocks(Index::Var(blocks), |mapper, block| {
             memory.begin = block.clone() * Index::Var(extent);
-            let body = mapper.long_rows(rows, long, &mut memory, (block, Index::Var(blocks)));
+            let part = (block, Index::Var(blocks));
+            let body = mapper.long_rows(long, &memory.sums, part, |mapper, row| {
+                let body = mapper.long_row(rows, &memory);
+                vec![bind(rows.rows.var, long.lower.clone() + row, body)]
+            });
             Counters::around(memory.counters.as_ref(), memory.sums.around(body))
         });
         let size = Index::Var(blocks) * Index::Var(extent);
@@ -99,45 +113,39 @@ impl Mapper<'_> {
         vec![bind(extent, rows.extent(), vec![bind(blocks, count, body)])]
     }
 
-    /// The rows of a block that are long, one after the other.
-    fn long_rows(
+    /// The rows of a block that are long, one after the other: of so many blocks, each has every so manyth row.
+    pub fn long_rows(
         &mut self,
-        rows: &Gathered<'_>,
         long: &Long<'_>,
-        memory: &mut Memory,
+        sums: &Sums,
         (block, blocks): (Index, Index),
+        row: impl FnOnce(&mut Self, Index) -> Vec<Stmt>,
     ) -> Vec<Stmt> {
-        let [base, row, number, any] =
+        let [base, own, number, any] =
             ["base", "row", "n", "any"].map(|name| self.function.fresh_var(name));
-        let all = Index::Var(long.count);
-        let part = (all.clone() + blocks.clone() - 1).quotient(blocks);
-        let begin = block * part.clone();
-        let end = (begin.clone() + part).min(all);
-        let counts = memory.sums.counts;
+        let rows =
+            (Index::Var(long.count) - block.clone() + blocks.clone() - 1).quotient(blocks.clone());
+        let at = block + Index::Var(own) * blocks;
+        let if_long = |body: Vec<Stmt>| {
+            let is_long = long.is_long(Index::Var(number));
+            vec![read(number, long.many, at.clone(), vec![Stmt::when(is_long, body)])]
+        };
         let mut body = vec![self.lanes("t", LANES, |_, lane| {
-            let at = Index::Var(base) + lane.clone();
-            let is_long = Index::Const(long.points).less(Index::Var(number));
-            let set = Stmt::set(counts, lane.clone(), integer(1));
-            let look =
-                read(number, long.many, Index::Var(row), vec![Stmt::when(is_long, vec![set])]);
-            let own = For::new(row, at.clone(), at + 1, vec![look]);
-            let upper = [own.upper.clone(), vec![end.clone()]].concat();
-            vec![Stmt::set(counts, lane, integer(0)), Stmt::For(For { upper, ..own })]
+            let look = if_long(vec![Stmt::set(sums.counts, lane.clone(), integer(1))]);
+            let first = Index::Var(base) + lane.clone();
+            let upper = vec![first.clone() + 1, rows.clone()];
+            let look = For { upper, ..For::new(own, first, rows.clone(), look) };
+            vec![Stmt::set(sums.counts, lane, integer(0)), Stmt::For(look)]
         })];
-        body.extend(self.add_up(&memory.sums));
-        // What rows are long is read again: the lanes' numbers are used for each.
-        let inside = self.long_row(rows, memory);
-        let inside = vec![bind(rows.rows.var, long.lower.clone() + Index::Var(row), inside)];
-        let is_long = Index::Const(long.points).less(Index::Var(number));
-        let inside = vec![Stmt::when(is_long, inside)];
-        let inside = vec![read(number, long.many, Index::Var(row), inside)];
-        let last = (Index::Var(base) + LANES).min(end.clone());
-        let each = Stmt::for_range(row, Index::Var(base), last, inside);
+        body.extend(self.add_up(sums));
+        // How many points rows have is read again: their memory is used for each.
+        let inside = if_long(row(self, at.clone()));
+        let last = (Index::Var(base) + LANES).min(rows.clone());
+        let each = Stmt::for_range(own, Index::Var(base), last, inside);
         let some = Stmt::when(zero().less(Index::Var(any)), vec![each]);
-        body.push(read(any, memory.sums.sum, zero(), vec![some]));
-        let (lower, upper) = (vec![begin], vec![end]);
-        let (step, mark) = (LANES, Mark::Sequential);
-        vec![Stmt::For(For { var: base, lower, upper, step, mark, body })]
+        body.push(read(any, sums.sum, zero(), vec![some]));
+        let all = For::new(base, zero(), rows, body);
+        vec![Stmt::For(For { step: LANES, ..all })]
     }
 
     fn long_row(&mut self, rows: &Gathered<'_>, memory: &Memory) -> Vec<Stmt> {

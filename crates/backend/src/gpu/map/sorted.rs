@@ -40,6 +40,9 @@ struct Class {
 const SHORT: Class = Class { points: 256, lanes: WARP };
 const LONG: Class = Class { points: 1024, lanes: LANES };
 
+/// Blocks for longer rows that keep a device busy.
+const BLOCKS: i64 = 2048;
+
 /// The memory that the lanes of a block share.
 struct Memory {
     class: Class,
@@ -67,48 +70,61 @@ impl Mapper<'_> {
         let (lower, upper) = inner.ends();
         let count = self.function.fresh_var("rows");
         let many = self.module.fresh_buffer("many", Element::I64, zero());
-        let short = self.sorted_rows(&rows, SHORT, (many, None), (&lower, count));
-        let more = Some(SHORT.points);
-        let long = self.sorted_rows(&rows, LONG, (many, more), (&lower, count));
         let length = (upper - lower.clone()).max(zero());
         let sizes = rows.sizes.iter().all(|(_, size)| self.is_known(size));
         if !sizes {
             return None;
         }
-        let long_rows = Long { many, points: LONG.points, lower: &lower, count };
-        let rest = self.marked_rows(&rows, &long_rows);
-        let body = [vec![short, long], rest].concat();
+        let sorted =
+            Long { many, more: SHORT.points, most: Some(LONG.points), lower: &lower, count };
+        let marked = Long { more: LONG.points, most: None, ..sorted };
+        let mut body = vec![self.short_rows(&rows, &sorted), self.sorted_rows(&rows, &sorted)];
+        body.extend(self.marked_rows(&rows, &marked));
         Some(vec![bind(count, length, vec![workspace(many, Index::Var(count), body)])])
     }
 
-    /// The kernel of rows of one class: those with more than so many points, if that is said.
-    fn sorted_rows(
+    /// The kernel of short rows, of which a warp each has one. It tells how many points each row has.
+    fn short_rows(&mut self, rows: &Gathered<'_>, long: &Long<'_>) -> Stmt {
+        let memory = self.memory(rows, SHORT);
+        self.blocks(Index::Var(long.count), |mapper, block| {
+            let body = mapper.sorted_row(rows, &memory, Some((long.many, &block)));
+            let row = long.lower.clone() + block;
+            vec![bind(rows.rows.var, row, memory.around(body))]
+        })
+    }
+
+    /// The kernel of longer rows, of which blocks have several.
+    fn sorted_rows(&mut self, rows: &Gathered<'_>, long: &Long<'_>) -> Stmt {
+        let memory = self.memory(rows, LONG);
+        let blocks = Index::Var(long.count).min(Index::Const(BLOCKS));
+        self.blocks(blocks.clone(), |mapper, block| {
+            let part = (block, blocks);
+            let body = mapper.long_rows(long, &memory.sums, part, |mapper, row| {
+                let body = mapper.sorted_row(rows, &memory, None);
+                vec![bind(rows.rows.var, long.lower.clone() + row, body)]
+            });
+            memory.around(body)
+        })
+    }
+
+    /// What the lanes of a block do for a row. The number of its points goes to a place, if one is given.
+    fn sorted_row(
         &mut self,
         rows: &Gathered<'_>,
-        class: Class,
-        (many, more): (BufferId, Option<i64>),
-        (lower, count): (&Index, VarId),
-    ) -> Stmt {
-        let memory = self.memory(rows, class);
-        self.blocks(Index::Var(count), |mapper, block| {
-            let mut body = mapper.expanded(rows, &memory);
-            let points = mapper.function.fresh_var("points");
-            let all = Index::Var(points);
-            let mut inside = Vec::new();
-            if more.is_none() {
-                inside.push(
-                    mapper.one(|_| vec![Stmt::set(many, block.clone(), integer(all.clone()))]),
-                );
-            }
-            let drained = mapper.drained(rows, &memory, &all);
-            inside.push(Stmt::when(all.at_most(Index::Const(class.points)), drained));
-            body.push(read(points, memory.done, zero(), inside));
-            let row = bind(rows.rows.var, lower.clone() + block.clone(), memory.around(body));
-            let Some(more) = more else { return vec![row] };
-            let own = mapper.function.fresh_var("n");
-            let longer = Index::Const(more).less(Index::Var(own));
-            vec![read(own, many, block, vec![Stmt::when(longer, vec![row])])]
-        })
+        memory: &Memory,
+        place: Option<(BufferId, &Index)>,
+    ) -> Vec<Stmt> {
+        let mut body = self.expanded(rows, memory);
+        let points = self.function.fresh_var("points");
+        let all = Index::Var(points);
+        let mut inside = Vec::new();
+        if let Some((many, at)) = place {
+            inside.push(self.one(|_| vec![Stmt::set(many, at.clone(), integer(all.clone()))]));
+        }
+        let drained = self.drained(rows, memory, &all);
+        inside.push(Stmt::when(all.at_most(Index::Const(memory.class.points)), drained));
+        body.push(read(points, memory.done, zero(), inside));
+        body
     }
 
     fn memory(&mut self, rows: &Gathered<'_>, class: Class) -> Memory {
