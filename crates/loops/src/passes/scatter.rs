@@ -161,7 +161,7 @@ fn apart(outer: &For, buffers: &mut Vec<Buffer>) -> Option<Stmt> {
     buffers.push(Buffer { name, element, size: size.clone(), space });
     let first = Stmt::add(sums, store.index.clone(), found);
     let then = Stmt::Store(Store { value, ..store.clone() });
-    let loops = nest.iter().map(|one| ((*one).clone(), None)).collect();
+    let loops: Vec<_> = nest.iter().map(|one| ((*one).clone(), None)).collect();
     let Stmt::For(first) = around(&loops, first) else { return None };
     let Some(mut body) = summed(&first, buffers) else {
         buffers.pop();
@@ -194,7 +194,7 @@ fn summed(outer: &For, buffers: &[Buffer]) -> Option<Vec<Stmt>> {
         Reduction::Min => StoreMode::Min,
         Reduction::Max => StoreMode::Max,
     };
-    let first = nest.iter().map(|one| ((*one).clone(), None)).collect();
+    let first: Vec<_> = nest.iter().map(|one| ((*one).clone(), None)).collect();
     let mut all: Vec<Stmt> = (rest.into_iter())
         .map(|value| around(&first, Stmt::Store(Store { value, ..store.clone() })))
         .collect();
@@ -203,7 +203,7 @@ fn summed(outer: &For, buffers: &[Buffer]) -> Option<Vec<Stmt>> {
         // Where nothing is added for want of elements, the integers need not exist.
         let is_free = |one: &&For| !binds(&nest, &bounds(one));
         let inner: Vec<Index> = loops.iter().flat_map(|(one, _)| bounds(one)).collect();
-        let moves = inside.iter().all(|one| is_free(one)) && !binds(inside, &inner);
+        let moves = inside.iter().all(is_free) && !binds(inside, &inner);
         let mut own: Vec<(For, Option<Condition>)> = (inside.iter())
             .map(|one| {
                 (
@@ -213,7 +213,7 @@ fn summed(outer: &For, buffers: &[Buffer]) -> Option<Vec<Stmt>> {
             })
             .collect();
         let (first, last) = if moves { (loops, own) } else { (std::mem::take(&mut own), loops) };
-        let body = vec![around(&first.into_iter().chain(last).collect(), add)];
+        let body = vec![around(&first.into_iter().chain(last).collect::<Vec<_>>(), add)];
         let whole = For { body, ..outer.clone() };
         let moved: Vec<&For> = inside.iter().copied().filter(|_| moves).collect();
         let over: Vec<VarId> = moved.iter().map(|one| one.var).collect();
@@ -242,7 +242,7 @@ fn binds(loops: &[&For], indices: &[Index]) -> bool {
 }
 
 /// A statement inside of loops, the outermost first.
-fn around(loops: &Vec<(For, Option<Condition>)>, inner: Stmt) -> Stmt {
+fn around(loops: &[(For, Option<Condition>)], inner: Stmt) -> Stmt {
     loops.iter().rev().fold(inner, |inner, (one, condition)| {
         let body = vec![when(condition.iter().cloned().collect(), inner)];
         let (lower, upper) = (one.lower.clone(), one.upper.clone());
@@ -519,7 +519,7 @@ impl Sending<'_> {
         let lower = self.outer.lower.iter().map(|low| less(low).at_most(Index::var(var)));
         let upper = self.outer.upper.iter().map(|high| Index::var(var).less(less(high)));
         let condition = Condition::all(lower.chain(upper));
-        let loops = binds.into_iter().map(|one| (one.clone(), None)).collect();
+        let loops: Vec<_> = binds.into_iter().map(|one| (one.clone(), None)).collect();
         let add = around(&loops, Stmt::Store(Store { value, stream: None, ..store.clone() }));
         let add = match offset.as_const() {
             Some(0) => add,
