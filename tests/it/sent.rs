@@ -50,7 +50,10 @@ fn random_rules_agree_with_the_reference() {
     let mut random = ChaCha8Rng::seed_from_u64(20261126);
     for case in 0..60 {
         let rule = rule(&mut random);
-        let is_used = |name: &str| rule.contains(&format!("{name}("));
+        let is_used = |name: &str| {
+            let words = rule.split(|c: char| !c.is_alphanumeric() && c != '(');
+            words.flat_map(|word| word.split_inclusive('(')).any(|word| word == format!("{name}("))
+        };
         let types = [("p", "i64"), ("q", "i32"), ("r", "i64")].into_iter();
         let types =
             types.filter(|(name, _)| is_used(name)).map(|(name, ty)| format!("{name} = {ty}"));

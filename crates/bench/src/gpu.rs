@@ -185,7 +185,8 @@ pub fn notes(measured: &Measurements) -> [String; 2] {
         let slower = found.iter().filter(|(faster, _)| *faster < 1.0).count();
         let _ = write!(below, ", slower than the library on {slower}");
         if let Some((faster, name)) = found.first() {
-            let _ = write!(below, ", {faster:.2} of its speed on `{name}`");
+            let short = name.rsplit('/').next().unwrap_or(name);
+            let _ = write!(below, ",\n  {faster:.2} of its speed on `{short}`");
         }
     }
     [above, below]
@@ -230,7 +231,8 @@ mod tests {
 
             2 runs of examples at small sizes: 0 wrong, 1 failed
               x:3: no memory.
-            v, files: 2 files, wrong or failed 0, slower than the library on 1, 0.50 of its speed on `v/a`.
+            v, files: 2 files, wrong or failed 0, slower than the library on 1,
+              0.50 of its speed on `a`.
         "#]]
         .assert_eq(&markdown(&measured));
     }

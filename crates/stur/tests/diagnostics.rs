@@ -801,14 +801,6 @@ fn words_of_other_languages() {
         "#]],
     );
     errors(
-        "y(i) := conj(x(i)) * x(i)",
-        expect![[r#"
-            E0013 unknown function `conj`
-              @ 8..12 "conj": unknown
-              = parts of complex numbers are no functions: give the conjugate as an input of its own
-        "#]],
-    );
-    errors(
         "y(i) := softmax(x(i) + 1)",
         expect![[r#"
             E0013 unknown function `softmax`

@@ -27,7 +27,8 @@ impl Fetched {
         self.of_lanes.entry(self.lane).or_default().open.push(copied);
     }
 
-    /// What the lane began to copy is a group. Gives all that is there when no more than so many groups are on their way.
+    /// What the lane began to copy is a group. Gives all that is there when no more than so many groups are on their
+    /// way.
     pub fn arrive(&mut self, left: i64) -> Vec<Copied> {
         let groups = self.of_lanes.entry(self.lane).or_default();
         groups.closed.push_back(std::mem::take(&mut groups.open));

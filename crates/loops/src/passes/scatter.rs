@@ -398,14 +398,31 @@ impl Search<'_> {
         }
         match value {
             Value::Mul(left, right) => match self.taken(left) {
-                Some((given, left)) => Some((given, left * (**right).clone())),
-                None => self.taken(right).map(|(given, right)| (given, (**left).clone() * right)),
+                Some((given, left)) => {
+                    self.is_finite(right).then(|| (given, left * (**right).clone()))
+                }
+                None => {
+                    let (given, right) = self.taken(right)?;
+                    self.is_finite(left).then(|| (given, (**left).clone() * right))
+                }
             },
-            Value::Div(left, right) => {
+            // 0 / 0 is what becomes of a term that is not sent, where the divisor is 0.
+            Value::Div(left, right) if matches!(**right, Value::Const(by) if by != 0.0) => {
                 self.taken(left).map(|(given, left)| (given, left / (**right).clone()))
             }
             _ => None,
         }
+    }
+
+    /// Whether a factor is nowhere infinite because of where a term goes, as `1.0 / D[k]` may be: multiplied with 0,
+    /// that is what becomes of elements to which no term is sent.
+    fn is_finite(&self, factor: &Value) -> bool {
+        let mut finite = true;
+        factor.visit(&mut |part| {
+            let may_be = matches!(part, Value::Div(..) | Value::Apply(..));
+            finite &= !(may_be && part.mentions(self.var));
+        });
+        finite
     }
 
     /// `K[i] + 1` of `K[i] + 1 == index(k)`.

@@ -19,8 +19,8 @@
 //! } }
 //! ```
 //! so that what is loaded from the device's memory arrives while lanes multiply. Where both factors are elements as
-//! they stand, they are fetched to shared memory past the registers ([`dastac_loops::Fetch`]), two panels ahead, of which
-//! there are three then:
+//! they stand, they are fetched to shared memory past the registers ([`dastac_loops::Fetch`]), two panels ahead, of
+//! which there are three then:
 //! ```text
 //!   parallel(lanes) t = 0 to 256 { (fetch left[..] and right[..] of the first two panels; the first one has arrived) }
 //!   for step = 0 to K / 8 * 8 step 8 {
