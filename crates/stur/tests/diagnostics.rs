@@ -744,13 +744,13 @@ fn complex_numbers() {
         expect![[r#"
             E0131 `y` has elements of type f64
               @ 66..70 "x(i)": `x` has elements of type complex64
-              = what is computed of complex numbers is complex: make its elements complex128
+              = what is computed of complex numbers is complex: make its elements complex128, or take `real(..)`, `imag(..)` or `abs(..)`
             E0131 `n` has elements of type i32
               @ 78..82 "x(i)": `x` has elements of type complex64
-              = what is computed of complex numbers is complex: make its elements complex128
+              = what is computed of complex numbers is complex: make its elements complex128, or take `real(..)`, `imag(..)` or `abs(..)`
             E0131 `t` has elements of type bool
               @ 96..100 "x(i)": `x` has elements of type complex64
-              = what is computed of complex numbers is complex: make its elements complex128
+              = what is computed of complex numbers is complex: make its elements complex128, or take `real(..)`, `imag(..)` or `abs(..)`
         "#]],
     );
     errors(
