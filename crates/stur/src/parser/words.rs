@@ -30,8 +30,8 @@ pub(super) fn reduction(word: &str) -> Option<&'static str> {
 /// What stands for a function that does not exist.
 pub(super) fn function(word: &str) -> Option<&'static str> {
     Some(match word {
-        "conj" | "conjugate" | "real" | "imag" | "re" | "im" => {
-            "parts of complex numbers are no functions: give the conjugate as an input of its own"
+        "conjugate" | "re" | "im" => {
+            "of complex numbers there are `conj(z)`, `real(z)`, `imag(z)` and `abs(z)`"
         }
         "ln" => "the natural logarithm is `log`",
         "softmax" => "a softmax is `exp(x(i) - max(k) x(k)) / sum(k) exp(x(k) - max(l) x(l))`",
