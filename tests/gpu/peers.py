@@ -56,12 +56,12 @@ def stored(case, file):
 
 
 def pattern(case, rows, columns):
+    kind = numpy.float32 if "f32" in case["program"] else numpy.float64
     if "files" in case:
         (file,) = case["files"].values()
         matrix = stored(case, sys.argv[1] + "/" + file)
         matrix.sort_indices()
-        return sparse.csr_matrix(matrix.astype(numpy.float32 if "f32" in case["program"] else numpy.float64))
-    kind = cupy.float32 if "f32" in case["program"] else cupy.float64
+        return sparse.csr_matrix(matrix.astype(kind))
     count = int(rows * columns * case["density"])
     row = cupy.random.randint(0, rows, count, dtype=cupy.int32)
     column = cupy.random.randint(0, columns, count, dtype=cupy.int32)

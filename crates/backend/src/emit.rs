@@ -45,17 +45,17 @@ use crate::Result;
 use dastac_loops::Module;
 use dastac_target::TargetError;
 
-pub(crate) use self::device::lanes as lanes_of;
 pub(crate) use self::device_functions::is_built_in;
 pub(crate) use self::names::is_identifier;
 pub(crate) use self::vectors::VectorFunctions;
+pub(crate) use self::warps::lanes as lanes_of;
 pub(crate) use self::width::IndexWidth;
 
 /// What lanes of a kernel keep in registers.
 pub(crate) struct Kept {
     /// Bytes that each lane holds beyond barriers.
     pub held: i64,
-    /// Values that are defined.
+    /// Values that are defined between two barriers, of the part with the most of them.
     pub values: usize,
 }
 
@@ -132,8 +132,10 @@ pub(crate) fn emit_kernels(module: &Module, prefix: &str, generation: u32) -> Re
         exported.push((name.clone(), function.args.len()));
         unit.lanes = Some(lanes_of(function));
         let mut writer = Writer::new(module, function, name, &mut unit);
+        writer.alone = warps::alone(function, module);
         writer.private_function(private)?;
-        kept.push(Kept { held: writer.held, values: writer.next });
+        let values = writer.next - writer.inside.all + writer.inside.most;
+        kept.push(Kept { held: writer.held, values });
     }
     unit.declarations.values().for_each(|declaration| unit.functions.push_str(declaration));
     Ok(Emitted {

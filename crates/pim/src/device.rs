@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use dastac_elements::Element;
-use dastac_loops::{BufferId, Mode};
+use dastac_loops::{BufferId, Mode, json};
 
 use crate::address::BANK;
 use crate::bank::{Shared, Touched, Window};
@@ -99,7 +99,7 @@ impl Device {
         let narrow = Image::from_elf(elf).ok_or(PimError::Damaged)?;
         let plan = narrow.notes.get(PLAN).ok_or(PimError::Damaged)?;
         let plan: Plan =
-            serde_json::from_slice(plan).map_err(|error| PimError::Plan(error.to_string()))?;
+            json::from_slice(plan).map_err(|error| PimError::Plan(error.to_string()))?;
         let wide = narrow.notes.get(WIDE).and_then(|wide| Image::from_elf(wide));
         let wide = wide.ok_or(PimError::Damaged)?;
         let (narrow, wide) = (Variant::of(narrow, 32), Variant::of(wide, 64));
@@ -121,7 +121,7 @@ impl Device {
         let mut image = Image::from_elf(elf).ok_or(PimError::Damaged)?;
         let plan = image.notes.get(PLAN).ok_or(PimError::Damaged)?;
         let read = |bytes: &[u8]| {
-            serde_json::from_slice(bytes).map_err(|error| PimError::Plan(error.to_string()))
+            json::from_slice(bytes).map_err(|error| PimError::Plan(error.to_string()))
         };
         let plan = Plan { machine: machine.clone(), ..read(plan)? };
         let plan = serde_json::to_vec(&plan).map_err(|error| PimError::Plan(error.to_string()))?;

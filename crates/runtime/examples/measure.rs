@@ -21,6 +21,7 @@ fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
+    dastac_runtime::cuda::queue_first(true);
     let all = match cases(folder) {
         Ok(all) => all,
         Err(error) => {

@@ -7,6 +7,7 @@
 
 use std::sync::Arc;
 
+use dastac_loops::json;
 use dastac_target::Artifact;
 use serde::{Deserialize, Serialize};
 
@@ -131,8 +132,8 @@ impl Package {
         }
         let length = number(&mut rest).ok_or_else(damaged)?;
         let text = take(&mut rest, length).ok_or_else(damaged)?;
-        let description: Description = serde_json::from_slice(text)
-            .map_err(|error| FileError::Description(error.to_string()))?;
+        let description: Description =
+            json::from_slice(text).map_err(|error| FileError::Description(error.to_string()))?;
         let Description { program, origin, mut kernel, mut movement, .. } = description;
         kernel.code.bytes = take(&mut rest, description.kernel_bytes).ok_or_else(damaged)?.into();
         if let Some(movement) = &mut movement {

@@ -37,8 +37,25 @@ pub struct HostFunction {
     pub name: String,
     /// How many variables its steps have.
     pub variables: usize,
+    /// What is found out about arguments before the steps.
+    #[serde(default)]
+    pub longest: Vec<Longest>,
     /// What it does, in order.
     pub steps: Vec<Step>,
+}
+
+/// The largest difference of neighbouring elements of an argument that is only read, and at least 0: how long the
+/// longest row is, of elements that say where rows begin.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Longest {
+    /// The variable that has this value in all steps.
+    pub var: VarId,
+    /// The argument.
+    pub buffer: BufferId,
+    /// The place of the first element, of symbols alone.
+    pub first: Index,
+    /// How many differences there are, of symbols alone; none if negative.
+    pub count: Index,
 }
 
 /// What each launch of a kernel is given: integers, then symbols, then addresses of buffers.

@@ -7,7 +7,7 @@
 //! `with S of 256 { body }`, `S` in shared memory -> a global variable in address space 3.
 
 use super::names::{memref, name_of};
-use super::warps::{self, iterations};
+use super::warps::iterations;
 use super::writer::{Ssa, Writer, line};
 use crate::Result;
 use dastac_loops::{BufferId, Element, Fetch, For, Function, Index, Mark, ParallelLevel, Stmt};
@@ -32,19 +32,6 @@ const FETCH_WAIT: &str = "llvm.nvvm.cp.async.wait.group";
 const GLOBAL: u32 = 1;
 /// Address space of memory that is shared in a block.
 const SHARED: u32 = 3;
-
-/// How many lanes the blocks of a kernel have: as many as its longest loop over lanes has iterations.
-pub(crate) fn lanes(function: &Function) -> i64 {
-    let mut most = 1;
-    for stmt in &function.body {
-        stmt.visit(&mut |stmt| {
-            if let Stmt::For(inner) = stmt {
-                most = most.max(iterations(inner).unwrap_or(1));
-            }
-        });
-    }
-    most
-}
 
 /// Whether all that a block does is one loop over lanes.
 fn is_simple(function: &Function) -> bool {
@@ -94,6 +81,7 @@ impl Writer<'_, '_> {
         let value = self.define(format_args!("arith.addi {lower}, {lane} : index"));
         self.bind_all(&[inner.var], &[value]);
         self.in_lane = true;
+        let before = self.next;
         if self.unit.lanes == Some(count) {
             self.stmts(&inner.body)?;
         } else {
@@ -104,8 +92,9 @@ impl Writer<'_, '_> {
             line!(self, "}}");
         }
         self.in_lane = false;
+        self.inside.add(self.next - before);
         if !is_simple(self.function) {
-            let (barrier, number) = match warps::are_alone(self.function, self.module) {
+            let (barrier, number) = match self.alone.contains(&inner.var) {
                 true => (WARP_BARRIER, ("-1 : i32", "warp")),
                 false => (BARRIER, ("0 : i32", "barrier0")),
             };

@@ -101,6 +101,10 @@ pub(super) struct Writer<'m, 'u> {
     pub(super) of_lanes: BTreeSet<BufferId>,
     /// Bytes of these parts.
     pub(super) held: i64,
+    /// The loops over lanes after which those of a warp wait for each other alone.
+    pub(super) alone: BTreeSet<VarId>,
+    /// Values that are defined in loops over lanes.
+    pub(super) inside: Inside,
     pub(super) symbols: BTreeMap<SymbolId, Ssa>,
     /// Constants at the entry, by `value : type`.
     pub(super) constants: BTreeMap<String, Ssa>,
@@ -112,6 +116,20 @@ pub(super) struct Writer<'m, 'u> {
     pub(super) depth: usize,
     /// The number of the next name.
     pub(super) next: usize,
+}
+
+/// How many values the loops over lanes define, all together and the one with the most of them.
+#[derive(Default)]
+pub(super) struct Inside {
+    pub(super) all: usize,
+    pub(super) most: usize,
+}
+
+impl Inside {
+    pub(super) fn add(&mut self, values: usize) {
+        self.all += values;
+        self.most = self.most.max(values);
+    }
 }
 
 impl<'m, 'u> Writer<'m, 'u> {
@@ -133,6 +151,8 @@ impl<'m, 'u> Writer<'m, 'u> {
             in_lane: false,
             of_lanes: BTreeSet::new(),
             held: 0,
+            alone: BTreeSet::new(),
+            inside: Inside::default(),
             symbols: BTreeMap::new(),
             constants: BTreeMap::new(),
             entry: String::new(),

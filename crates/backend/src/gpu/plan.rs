@@ -5,8 +5,9 @@
 
 use dastac_loops::{Call, Function, Index, Mark, Module, ParallelLevel, Stmt};
 use dastac_target::TargetError;
-use dastac_target::launch::{Allocate, Grid, HostFunction, Kernel, Launch, Repeat, Step};
+use dastac_target::launch::{Allocate, Grid, HostFunction, Kernel, Launch, Longest, Repeat, Step};
 
+use super::map;
 use crate::Result;
 use crate::emit::lanes_of;
 
@@ -29,11 +30,13 @@ pub(super) fn grid(module: &Module, prefix: &str) -> Result<Grid> {
         }));
     }
     for function in module.functions.iter().filter(|function| function.private.is_none()) {
-        let planner = Planner { module, function, places: &places };
+        let mut planner = Planner { module, function, places: &places, longest: Vec::new() };
+        let steps = planner.steps(&function.body)?;
         grid.functions.push(HostFunction {
             name: function.name.clone(),
             variables: function.vars.len(),
-            steps: planner.steps(&function.body)?,
+            longest: planner.longest,
+            steps,
         });
     }
     Ok(grid)
@@ -57,6 +60,8 @@ struct Planner<'a> {
     module: &'a Module,
     function: &'a Function,
     places: &'a [Option<usize>],
+    /// What is found out before the steps.
+    longest: Vec<Longest>,
 }
 
 impl Planner<'_> {
@@ -64,11 +69,21 @@ impl Planner<'_> {
         TargetError::Invalid(format!("{what}, in `{}`", self.function.name))
     }
 
-    fn steps(&self, body: &[Stmt]) -> Result<Vec<Step>> {
-        body.iter().map(|stmt| self.step(stmt)).collect()
+    fn steps(&mut self, body: &[Stmt]) -> Result<Vec<Step>> {
+        let mut steps = Vec::new();
+        for stmt in body {
+            match map::longest(stmt) {
+                Some(map::Longest { var, buffer, first, count, body }) => {
+                    self.longest.push(Longest { var, buffer, first, count });
+                    steps.extend(self.steps(body)?);
+                }
+                None => steps.push(self.step(stmt)?),
+            }
+        }
+        Ok(steps)
     }
 
-    fn step(&self, stmt: &Stmt) -> Result<Step> {
+    fn step(&mut self, stmt: &Stmt) -> Result<Step> {
         Ok(match stmt {
             Stmt::Call(call) => Step::Launch(self.launch(call)?),
             Stmt::For(inner) if inner.mark == Mark::Sequential => Step::Repeat(Repeat {

@@ -3,6 +3,7 @@
 use std::sync::{Mutex, PoisonError};
 
 use dastac_loops::abi::Signature;
+use dastac_loops::json;
 use dastac_target::launch::Grid;
 
 use super::device::Loaded;
@@ -24,7 +25,7 @@ impl Kernels {
     /// # Errors
     /// No driver, no device or one that is too old; code that the driver refuses.
     pub fn load(bytes: &[u8]) -> Result<Kernels, CudaError> {
-        let grid = serde_json::from_slice(bytes);
+        let grid = json::from_slice(bytes);
         let grid: Grid = grid.map_err(|error| CudaError::Damaged(error.to_string()))?;
         let loaded = Loaded::new(&grid)?;
         Ok(Kernels { grid, loaded, times: Mutex::default() })

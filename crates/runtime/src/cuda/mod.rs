@@ -14,7 +14,7 @@ mod steps;
 mod tests;
 mod times;
 
-pub use device::choose;
+pub use device::{choose, queue_first};
 pub use driver::VARIABLE;
 pub use error::CudaError;
 pub(crate) use kernels::Kernels;

@@ -10,7 +10,9 @@ use dastac_elements::Element;
 use dastac_loops::abi::Signature;
 use dastac_loops::eval::{Env, eval_range};
 use dastac_loops::{BufferId, EvalError, Index, Mode, VarId};
-use dastac_target::launch::{Allocate, GRID_ROW, Grid, HostFunction, Launch, Repeat, Step};
+use dastac_target::launch::{
+    Allocate, GRID_ROW, Grid, HostFunction, Launch, Longest, Repeat, Step,
+};
 
 use super::error::CudaError;
 use super::times::DeviceTimes;
@@ -33,6 +35,8 @@ pub(super) trait Device {
     fn clear(&self, address: u64, bytes: usize) -> Result<(), CudaError>;
     /// Starts a kernel with blocks in rows, rows and lanes.
     fn launch(&self, kernel: usize, shape: [u32; 3], given: &[u64]) -> Result<(), CudaError>;
+    /// What is to be done before the first mark of a call.
+    fn prepare(&self) -> Result<(), CudaError>;
     /// A mark in time, after the kernels that were started.
     fn mark(&self) -> Result<u64, CudaError>;
     /// Waits for the kernels before the second mark, and gives the time between both.
@@ -63,7 +67,6 @@ pub(super) fn call(
         times.bytes_to_device += bytes.len() as u64;
         addresses.insert(*id, address);
     }
-    times.to_device = start.elapsed();
     let mut hosts = BTreeMap::new();
     for ((id, mode), argument) in signature.args.iter().zip(arguments.iter()) {
         if *mode == Mode::In {
@@ -80,6 +83,9 @@ pub(super) fn call(
         hosts,
         launches: 0,
     };
+    run.find_longest(&function.longest)?;
+    times.to_device = start.elapsed();
+    device.prepare()?;
     let begin = device.mark()?;
     run.steps(&function.steps)?;
     times.launches = run.launches;
@@ -158,6 +164,34 @@ impl Run<'_, '_> {
 
     fn index(&self, index: &Index) -> Result<i64, CudaError> {
         self.with_env(|env| index.eval_in(env))
+    }
+
+    /// Gives variables the largest differences of neighbouring elements.
+    fn find_longest(&mut self, all: &[Longest]) -> Result<(), CudaError> {
+        for Longest { var, buffer, first, count } in all {
+            let (first, count) = (self.index(first)?, self.index(count)?.max(0));
+            let outside = || self.failed(format!("rows are outside of buffer {}", buffer.0));
+            let (element, bytes) = self.hosts.get(buffer).ok_or_else(outside)?;
+            let width = element.bytes();
+            let range = usize::try_from(first).ok().zip(usize::try_from(count).ok());
+            let range = range.and_then(|(first, count)| {
+                let from = first.checked_mul(width)?;
+                Some(from..count.checked_add(1)?.checked_mul(width)?.checked_add(from)?)
+            });
+            let longest = match count {
+                0 => 0,
+                _ => {
+                    let bytes = range.and_then(|range| bytes.get(range)).ok_or_else(outside)?;
+                    longest(*element, bytes).ok_or_else(outside)?
+                }
+            };
+            *self
+                .vars
+                .get_mut(var.0 as usize)
+                .ok_or_else(|| CudaError::Damaged("a variable of the host".to_owned()))? =
+                Some(longest);
+        }
+        Ok(())
     }
 
     fn steps(&mut self, steps: &[Step]) -> Result<(), CudaError> {
@@ -243,6 +277,21 @@ impl Run<'_, '_> {
         // Kernels run one after the other: the next one that is given the memory starts after this one.
         self.memory.give_back();
         Ok(())
+    }
+}
+
+/// The largest difference of neighbouring integers, and at least 0.
+fn longest(element: Element, bytes: &[u8]) -> Option<i64> {
+    fn of<const N: usize>(bytes: &[u8], read: impl Fn([u8; N]) -> i64) -> i64 {
+        let (all, _) = bytes.as_chunks::<N>();
+        let pairs = all.iter().zip(all.iter().skip(1));
+        pairs.map(|(one, next)| read(*next).wrapping_sub(read(*one))).fold(0, i64::max)
+    }
+    match element {
+        Element::U32 => Some(of(bytes, |bytes| i64::from(u32::from_le_bytes(bytes)))),
+        Element::I32 => Some(of(bytes, |bytes| i64::from(i32::from_le_bytes(bytes)))),
+        Element::I64 => Some(of(bytes, i64::from_le_bytes)),
+        _ => None,
     }
 }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use dastac_elements::Element;
 use dastac_loops::abi::Signature;
 use dastac_loops::{BufferId, Compare, Condition, Index, Mode, SymbolId, VarId};
-use dastac_target::launch::{Allocate, Grid, HostFunction, Kernel, Launch, Repeat, Step};
+use dastac_target::launch::{Allocate, Grid, HostFunction, Kernel, Launch, Longest, Repeat, Step};
 
 use super::CudaError;
 use super::steps::{self, Device};
@@ -68,6 +68,10 @@ impl Device for Remembers {
         Ok(())
     }
 
+    fn prepare(&self) -> Result<(), CudaError> {
+        Ok(())
+    }
+
     fn mark(&self) -> Result<u64, CudaError> {
         Ok(self.launches.borrow().len() as u64)
     }
@@ -103,7 +107,12 @@ fn grid() -> Grid {
     let repeat = Repeat { var: i, lower, upper: vec![upper], step: 1, body };
     let name = "f".to_owned();
     Grid {
-        functions: vec![HostFunction { name, variables: 1, steps: vec![Step::Repeat(repeat)] }],
+        functions: vec![HostFunction {
+            name,
+            variables: 1,
+            longest: Vec::new(),
+            steps: vec![Step::Repeat(repeat)],
+        }],
         kernels: vec![Kernel {
             name: "k".to_owned(),
             lanes: 32,
@@ -187,4 +196,38 @@ fn too_little_memory_is_said_with_sizes() {
     let error = steps::call(&device, &grid(), &signature(), &[4], &mut arguments).unwrap_err();
     assert_eq!(error.to_string(), "workspace `W` needs 64 B on the device, of which 31 B are free");
     assert_eq!(*device.released.borrow(), 2, "the arguments' memory is given back");
+}
+
+#[test]
+fn the_longest_row_is_known() {
+    let device = Remembers { most: 1000, ..Remembers::default() };
+    let mut grid = grid();
+    let longest = |first: i64| Longest {
+        var: VarId(0),
+        buffer: BufferId(0),
+        first: Index::Const(first),
+        count: Index::Symbol(SymbolId(0)),
+    };
+    // As many blocks as the longest row has terms.
+    grid.functions[0].steps = vec![Step::Launch(Launch {
+        kernel: 0,
+        blocks: Index::Var(VarId(0)),
+        integers: vec![Index::Const(0)],
+        buffers: vec![BufferId(1)],
+    })];
+    let mut call = |first: i64, count: i64| {
+        let (begins, mut bytes) = ([0_i32, 5, 5, 12, 11], [1_u8]);
+        let mut arguments = [Argument::read(&begins), Argument::write(&mut bytes)];
+        grid.functions[0].longest = vec![longest(first)];
+        device.launches.borrow_mut().clear();
+        steps::call(&device, &grid, &signature(), &[count], &mut arguments)?;
+        Ok::<_, CudaError>(device.launches.borrow().first().map_or(0, |(_, shape, _)| shape[0]))
+    };
+    let cases = [((0, 4), 7), ((0, 1), 5), ((1, 1), 0), ((3, 1), 0), ((4, 0), 0), ((9, -1), 0)];
+    for ((first, count), expected) in cases {
+        assert_eq!(call(first, count).unwrap(), expected, "{count} rows from {first} on");
+    }
+    for (first, count) in [(0, 5), (-1, 2), (i64::MAX, 1), (1, i64::MAX)] {
+        assert!(matches!(call(first, count), Err(CudaError::Plan { .. })));
+    }
 }

@@ -5,57 +5,16 @@
 //! `let n = at[0] { A[n] = sums[k]  at[0] += 1 }` -> `let n = at[0] { A[n + h] = sums[k] }` for each coordinate, then
 //! `at[0] += count`, with `at` in shared memory. What stands around the loop over coordinates is the first lane's.
 
-use dastac_loops::{BufferId, Index, Let, Stmt, Value, VarId, Workspace};
+use dastac_loops::{BufferId, Element, Index, Let, Stmt};
 
 use super::gather::{Counter, Gathered};
 use super::mapper::Mapper;
-use super::scan::shared;
-
-/// Lanes whose counts are added up together.
-const GROUP: i64 = 16;
-
-pub(super) fn integer(value: impl Into<Index>) -> Value {
-    Value::FromIndex(value.into())
-}
-
-pub(super) fn zero() -> Index {
-    Index::Const(0)
-}
-
-/// `let var = buffer[index] { body }`.
-pub(super) fn read(var: VarId, buffer: BufferId, index: Index, body: Vec<Stmt>) -> Stmt {
-    Stmt::Let(Let { var, buffer, index, body })
-}
-
-pub(super) fn workspace(buffer: BufferId, size: Index, body: Vec<Stmt>) -> Stmt {
-    Stmt::Workspace(Workspace { buffer, size, zero: false, instead: None, body })
-}
+use super::sums::{integer, workspace};
 
 /// A statement with others inside, if there are any.
 pub(super) fn some(stmt: Stmt) -> Option<Stmt> {
     let any = stmt.bodies().into_iter().any(|body| !body.is_empty());
     any.then_some(stmt)
-}
-
-/// Shared memory in which the lanes of a block add up a number of each.
-pub(super) struct Sums {
-    pub lanes: i64,
-    /// The numbers.
-    pub counts: BufferId,
-    /// What is before each of them.
-    pub before: BufferId,
-    groups: BufferId,
-    /// What all are together.
-    pub sum: BufferId,
-}
-
-impl Sums {
-    /// Statements with the memory around them.
-    pub fn around(&self, body: Vec<Stmt>) -> Vec<Stmt> {
-        let Sums { lanes, counts, before, groups, sum } = *self;
-        let all = [(counts, lanes), (before, lanes), (groups, lanes / GROUP), (sum, 1)];
-        all.into_iter().fold(body, |body, (buffer, size)| vec![shared(buffer, size, body)])
-    }
 }
 
 /// The counters of a row, and the shared memory that stands for them.
@@ -68,7 +27,7 @@ impl Counters {
     /// Statements with the memory around them.
     pub fn around(counters: Option<&Counters>, body: Vec<Stmt>) -> Vec<Stmt> {
         match counters {
-            Some(own) => vec![shared(own.shared, own.counter.size, body)],
+            Some(own) => vec![workspace(own.shared, own.counter.size, body)],
             None => body,
         }
     }
@@ -93,47 +52,9 @@ impl Counters {
 }
 
 impl Mapper<'_> {
-    pub fn sums(&mut self, lanes: i64) -> Sums {
-        let [counts, before] = ["counts", "before"].map(|name| self.shared_integers(name, lanes));
-        let groups = self.shared_integers("groups", lanes / GROUP);
-        let sum = self.shared_integers("sum", 1);
-        Sums { lanes, counts, before, groups, sum }
-    }
-
     pub fn counters(&mut self, rows: &Gathered<'_>) -> Option<Counters> {
         let counter = rows.counter?;
-        Some(Counters { counter, shared: self.shared_integers("at", counter.size) })
-    }
-
-    /// A loop over lanes of which only the first does something.
-    pub fn one(&mut self, body: impl FnOnce(&mut Self) -> Vec<Stmt>) -> Stmt {
-        self.lanes("t", 1, |mapper, _| body(mapper))
-    }
-
-    /// What is before each lane's number, and what all are together.
-    pub fn add_up(&mut self, sums: &Sums) -> Vec<Stmt> {
-        let Sums { lanes, counts, before, groups, sum } = *sums;
-        let number = |mapper: &mut Self, from: BufferId, begin: Index, end: Index| {
-            let x = mapper.function.fresh_var("x");
-            Value::sum(x, begin, end, Value::load(from, Index::Var(x)))
-        };
-        let of_groups = self.lanes("t", lanes / GROUP, |mapper, lane| {
-            let begin = lane.clone() * GROUP;
-            let sum = number(mapper, counts, begin.clone(), begin + GROUP);
-            vec![Stmt::set(groups, lane, sum)]
-        });
-        let of_lanes = self.lanes("t", lanes, |mapper, lane| {
-            let group = lane.clone().floor_div(GROUP);
-            let earlier = number(mapper, groups, zero(), group.clone());
-            let same = number(mapper, counts, group * GROUP, lane.clone());
-            let all = Value::load(before, lane.clone()) + Value::load(counts, lane.clone());
-            let all = vec![Stmt::set(sum, zero(), all)];
-            vec![
-                Stmt::set(before, lane.clone(), earlier + same),
-                Stmt::when(Index::Const(lanes - 1).at_most(lane), all),
-            ]
-        });
-        vec![of_groups, of_lanes]
+        Some(Counters { counter, shared: self.shared("at", Element::I64, counter.size) })
     }
 
     /// What stands around the loop over coordinates from some depth on, and what is done for these.

@@ -192,10 +192,7 @@ impl Mapper<'_> {
                     None => vec![self.points(&points, &inside)],
                 };
                 match wide::of(&points, &inside) {
-                    Some(width) => {
-                        let wide = self.wide(&points, &inside[0], width);
-                        rows::choose(self.many(&points, width), wide, narrow)
-                    }
+                    Some(kind) => self.wide(kind, &points, &inside, narrow),
                     None => narrow,
                 }
             }

@@ -37,6 +37,11 @@ impl Mapper<'_> {
         self.shared_out(name, ParallelLevel::Lanes, Index::Const(count), body)
     }
 
+    /// A loop over lanes of which only the first does something.
+    pub fn one(&mut self, body: impl FnOnce(&mut Self) -> Vec<Stmt>) -> Stmt {
+        self.lanes("t", 1, |mapper, _| body(mapper))
+    }
+
     fn shared_out(
         &mut self,
         name: &str,
@@ -67,9 +72,7 @@ impl Mapper<'_> {
         self.blocks(groups, |mapper, block| {
             vec![mapper.lanes("t", LANES, |mapper, lane| {
                 let number = block * rows + lane.clone().floor_div(WARP);
-                let begin = inner.lower.iter().cloned().reduce(Index::max);
-                let begin = begin.unwrap_or(Index::Const(0)) + lane.modulo(WARP);
-                let (lower, mark) = (vec![begin], Mark::Sequential);
+                let (lower, mark) = (vec![inner.ends().0 + lane.modulo(WARP)], Mark::Sequential);
                 let own = For { lower, step: WARP, mark, ..inner.clone() };
                 mapper.point(points, number, vec![Stmt::For(own)])
             })]

@@ -19,10 +19,11 @@
 
 use dastac_loops::{BufferId, Condition, Element, For, Index, Stmt, Store, Value, VarId};
 
-use super::drain::{Counters, Sums, integer, read, some, zero};
+use super::drain::{Counters, some};
 use super::gather::Gathered;
 use super::mapper::{LANES, Mapper};
 use super::space::bind;
+use super::sums::{Sums, integer, read, zero};
 
 /// Bytes that workspaces may have.
 const BYTES: i64 = 256 << 20;
@@ -59,13 +60,6 @@ struct Memory {
     extent: Index,
     sums: Sums,
     counters: Option<Counters>,
-}
-
-/// The smaller bound of a range, and the larger one.
-fn ends(inner: &For) -> (Index, Index) {
-    let begin = inner.lower.iter().cloned().reduce(Index::max);
-    let end = inner.upper.iter().cloned().reduce(Index::min);
-    (begin.unwrap_or(zero()), end.unwrap_or(zero()))
 }
 
 impl Mapper<'_> {
@@ -241,7 +235,7 @@ impl Mapper<'_> {
         if inner.step != 1 || keys.iter().any(|other| *other != key) {
             return vec![self.one(|_| vec![Stmt::For(in_order)])];
         }
-        let (begin, end) = ends(inner);
+        let (begin, end) = inner.ends();
         let shared = self.lanes("t", LANES, |_, lane| {
             let (lower, step) = (vec![begin.clone() + lane], LANES);
             vec![Stmt::For(For { lower, step, ..in_order.clone() })]

@@ -2,9 +2,10 @@
 //!
 //! - `map-kernels` ([`kernels`]): what the host does stays outside, everything else becomes loops over blocks around
 //!   loops over lanes. [`join`]: stores to the same elements as one. [`space`]: several parallel loops as one range.
-//!   [`rows`]: sums whose terms several lanes add up together. [`wide`]: several points for each lane. [`tiles`]:
-//!   products of matrices. [`scan`]: prefix sums. [`sorted`]: rows
-//!   of sparse results, of which [`gather`] knows the form.
+//!   [`rows`]: sums whose terms the lanes of a row share. [`wide`]: several points for each lane. [`teams`]: what lanes
+//!   add up together. [`longest`]: whether some rows are much longer than others. [`tiles`]:
+//!   products of matrices. [`scan`]: prefix sums. [`sorted`], [`marked`]: rows of sparse results, of which [`gather`]
+//!   knows the form and [`drain`] the end. [`sums`]: what lanes add up together in shared memory.
 //! - `outline-kernels` ([`outline`]): each loop over blocks becomes a private function, a kernel.
 //! - `emulate-grid` ([`emulate`]): blocks as threads of a processor, lanes one after the other.
 //!
@@ -16,6 +17,7 @@ mod emulate;
 mod gather;
 mod join;
 mod kernels;
+mod longest;
 mod mapper;
 mod marked;
 mod outline;
@@ -23,11 +25,14 @@ mod rows;
 mod scan;
 mod sorted;
 mod space;
+mod sums;
+mod teams;
 mod tiles;
 mod wide;
 
 use dastac_loops::passes::{Example, Pass, Sequence};
 
+pub(super) use longest::{Longest, find as longest};
 pub(super) use mapper::LANES;
 
 /// The passes.

@@ -60,15 +60,24 @@ fn kernel(stmt: Stmt, caller: &Function, module: &mut Module) -> Stmt {
         false => Mode::In,
     };
     let args = uses.buffers.iter().map(|buffer| (*buffer, mode(buffer))).collect();
-    let names = (1..).map(|number| format!("{}__kernel{number}", caller.name));
-    let name = names.into_iter().find(|name| module.find_function(name).is_none());
-    let mut function = Function::new(name.unwrap_or_default(), args);
+    let mut function = Function::new("", args);
     function.private = Some(private);
     function.vars = vars;
     function.body = body.iter().map(|stmt| stmt.rename(&renamed)).collect();
-    module.functions.push(function);
+    // The host may choose the same kernel in several places.
+    let same = module.functions.iter().position(|known| {
+        function.name = known.name.clone();
+        function == *known
+    });
+    let at = same.unwrap_or_else(|| {
+        let names = (1..).map(|number| format!("{}__kernel{number}", caller.name));
+        let name = names.into_iter().find(|name| module.find_function(name).is_none());
+        function.name = name.unwrap_or_default();
+        module.functions.push(function);
+        module.functions.len() - 1
+    });
     Stmt::Call(Call {
-        function: FunctionId(module.functions.len() as u32 - 1),
+        function: FunctionId(at as u32),
         integers: uses.vars.into_iter().map(Index::Var).collect(),
         buffers: uses.buffers.into_iter().collect(),
     })

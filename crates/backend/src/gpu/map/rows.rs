@@ -1,42 +1,35 @@
 //! Sums whose terms the lanes of a row add up together.
 //!
-//! Before -> after: `parallel i = 0 to M { y[i] = sum(p = pos[i] to pos[i + 1]) v[p] * x[crd[p]] }` ->
-//! ```text
-//! parallel(blocks) b = 0 to (M + 7) / 8 { with part of 256 {
-//!   parallel(lanes) t = 0 to 256 { part[t] = 0.0  (row 8 * b + t / 32) {
-//!     part[t] = sum(p = pos[i] + t % 32 to pos[i + 1] step 32) v[p] * x[crd[p]] } }
-//!   parallel(lanes) t = 0 to 256 { if t % 32 < 16 { part[t] += part[t + 16] } } ..
-//!   parallel(lanes) t = 0 to 256 { if t % 32 < 1 { (row 8 * b + t / 32) { y[i] = part[t] } } }
-//! } }
-//! ```
-//! and the same with fewer lanes for shorter rows, down to one that has a row for itself, and with all 256 lanes for
-//! long ones. The host knows how many terms a row has on average.
+//! The host knows how many terms a row has on average, and chooses how many lanes a team of [`super::teams`] has: one
+//! for short rows, all 256 of a block for long ones.
 //!
 //! This is done where neighbouring lanes then read neighbouring elements, and would not if each had a row.
 //!
 //! [`Mapper::columns`]: where neighbouring lanes read neighbouring elements already, but there are too few sums for a
 //! device, 8 lanes that are 32 apart share a long one.
 
-use dastac_loops::{Condition, Index, Space, Stmt, Store, Sum, Value, VarId};
+use dastac_loops::{Condition, Index, Stmt, Value, VarId};
 
 use super::mapper::{LANES, Mapper, WARP};
 use super::space::Points;
+use super::sums::zero;
+use super::teams::{self, Row, Rows, Team};
 
 /// How many lanes share a row that has at most so many terms on average; more are the work of a whole block. Each lane
 /// has about as many terms as it can load at the same time.
 const WIDTHS: [(i64, i64); 4] = [(3, 1), (12, 4), (40, 8), (1024, WARP)];
+/// Where each lane would have more terms of the longest row, those rows are the work of a whole block of which each
+/// lane would have more than some.
+const MANY: i64 = 64;
+const SOME: i64 = 32;
+/// So many lanes at least share a row where others are much longer.
+const FEWEST: i64 = 4;
 /// So many sums, a lane for each, keep a device busy.
 const ENOUGH: i64 = 1 << 17;
 /// Sums of at least so many terms are shared where there are too few.
 const LONG: i64 = 64;
 /// Loads of neighbouring lanes that are far apart take as long as so many that are neighbours.
 const SCATTERED: i64 = 8;
-
-/// A store of a sum for each point.
-pub(super) struct Row<'a> {
-    store: &'a Store,
-    sum: &'a Sum,
-}
 
 /// The store of one sum, if the points are such.
 pub(super) fn one<'a>(body: &'a [Stmt]) -> Option<Row<'a>> {
@@ -96,16 +89,27 @@ impl Mapper<'_> {
     /// Kernels for rows of several lengths, of which the host chooses.
     pub fn rows(&mut self, points: &Points, row: &Row<'_>) -> Vec<Stmt> {
         let Some(terms) = self.terms(points, row) else {
-            return vec![self.row_kernel(points, row, WARP)];
+            return vec![self.row_kernel(points, row, WARP, None)];
         };
         let rows = points.count().max(Index::Const(1));
-        let last = vec![self.row_kernel(points, row, LANES)];
-        WIDTHS.into_iter().rev().fold(last, |longer, (length, width)| {
-            let own = match width {
-                1 => vec![self.points(points, &[Stmt::Store(row.store.clone())])],
-                _ => vec![self.row_kernel(points, row, width)],
-            };
-            choose(terms.clone().at_most(rows.clone() * length), own, longer)
+        self.with_longest(points, row, |mapper, longest| {
+            let last = vec![mapper.row_kernel(points, row, LANES, None)];
+            WIDTHS.into_iter().rev().fold(last, |longer, (length, width)| {
+                let alike = match width {
+                    1 => vec![mapper.points(points, &[Stmt::Store(row.store.clone())])],
+                    _ => vec![mapper.row_kernel(points, row, width, None)],
+                };
+                let own = match &longest {
+                    None => alike,
+                    Some(longest) => {
+                        let few = longest.clone().at_most(Index::Const(MANY * width));
+                        let width = width.max(FEWEST);
+                        let most = Some(SOME * width);
+                        choose(few, alike, vec![mapper.row_kernel(points, row, width, most)])
+                    }
+                };
+                choose(terms.clone().at_most(rows.clone() * length), own, longer)
+            })
         })
     }
 
@@ -118,14 +122,12 @@ impl Mapper<'_> {
         if few.clone().and(long.clone()).as_bool() == Some(false) {
             return plain;
         }
-        let shared = vec![self.shared_sums(points, row, LANES / WARP, |lane| {
-            [lane.clone().modulo(WARP), lane.floor_div(WARP)]
-        })];
+        let shared = vec![self.column_kernel(points, row)];
         choose(few.and(long), shared, plain)
     }
 
     /// The number of terms of all rows, if the host can tell.
-    fn terms(&self, points: &Points, row: &Row<'_>) -> Option<Index> {
+    pub fn terms(&self, points: &Points, row: &Row<'_>) -> Option<Index> {
         let sum = row.sum;
         let low = points.extreme(&sum.lower, Index::max, false);
         let high = points.extreme(&sum.upper, Index::min, true);
@@ -135,7 +137,10 @@ impl Mapper<'_> {
         {
             return Some((high - low).max(Index::Const(0)) * points.count());
         }
-        // A buffer with an element for each stored term.
+        // A buffer with an element for each stored term, where terms are positions.
+        if !sum.lower.iter().chain(&sum.upper).any(Index::has_loads) {
+            return None;
+        }
         let mut size = None;
         sum.body.visit(&mut |value| {
             if let Value::Load(buffer, at) = value
@@ -144,79 +149,78 @@ impl Mapper<'_> {
                 size = self.module.buffers.get(buffer.0 as usize).map(|one| one.size.clone());
             }
         });
-        size
+        size.filter(|size| !size.has_selections())
     }
 
-    /// The kernel in which so many neighbouring lanes share a row.
-    fn row_kernel(&mut self, points: &Points, row: &Row<'_>, width: i64) -> Stmt {
-        self.shared_sums(points, row, width, |lane| {
-            [lane.clone().floor_div(width), lane.modulo(width)]
-        })
-    }
-
-    /// The kernel in which so many lanes share a sum. `place` gives which sum of the block's is a lane's, and which
-    /// part of it.
-    fn shared_sums(
+    /// The kernel in which so many neighbouring lanes share a row, if it has at most so many terms.
+    fn row_kernel(
         &mut self,
         points: &Points,
         row: &Row<'_>,
-        width: i64,
-        place: impl Fn(Index) -> [Index; 2],
+        share: i64,
+        most: Option<i64>,
     ) -> Stmt {
-        let Row { store, sum } = row;
-        let element = self.module.buffers[store.buffer.0 as usize].element;
-        let element = self.module.computed_in(&store.value, element);
-        let part = self.module.fresh_buffer("part", element, Index::Const(LANES));
-        self.module.buffers[part.0 as usize].space = Space::Shared;
-        let rows = LANES / width;
-        // From a lane to the one that has the next part of its sum.
-        let apart = if place(Index::Const(1))[1] == Index::Const(1) { 1 } else { LANES / width };
-        let count = (points.count() + (rows - 1)).floor_div(rows);
-        self.blocks(count, |mapper, block| {
-            let neutral = Value::Const(sum.kind.neutral_in(element));
-            let first = mapper.lanes("t", LANES, |mapper, lane| {
-                let mut own = (*sum).clone();
-                let [number, share] = place(lane.clone());
-                let begin = own.lower.iter().cloned().reduce(Index::max).unwrap_or(Index::Const(0));
-                own.lower = vec![begin + share];
-                own.step = width;
-                let value = Value::Sum(Box::new(own));
-                let mut body = vec![Stmt::set(part, lane.clone(), neutral)];
-                let terms = vec![Stmt::set(part, lane, value)];
-                body.extend(mapper.point(points, block.clone() * rows + number, terms));
-                body
-            });
-            let mut body = vec![first];
-            let mut half = width / 2;
-            while half > 0 {
-                body.push(mapper.lanes("t", LANES, |_, lane| {
-                    let joined = Stmt::Store(Store {
-                        buffer: part,
-                        index: lane.clone(),
-                        value: Value::load(part, lane.clone() + half * apart),
-                        mode: sum.kind.mode(),
-                        stream: None,
-                    });
-                    vec![Stmt::when(place(lane)[1].clone().less(Index::Const(half)), vec![joined])]
-                }));
-                half /= 2;
-            }
-            body.push(mapper.lanes("t", LANES, |mapper, lane| {
-                let total = Value::load(part, lane.clone());
-                let value = store.value.map_sums(&|_| total.clone());
-                let last = Store { value, ..(*store).clone() };
-                let [number, share] = place(lane);
-                let stored = mapper.point(points, block * rows + number, vec![Stmt::Store(last)]);
-                vec![Stmt::when(share.less(Index::Const(1)), stored)]
-            }));
-            vec![Stmt::Workspace(dastac_loops::Workspace {
-                buffer: part,
-                size: Index::Const(LANES),
-                zero: false,
-                instead: None,
-                body,
-            })]
+        let team = Team { across: 1, share, own: 1, most };
+        let count = (points.count() + (team.rows() - 1)).floor_div(team.rows());
+        self.blocks(count.clone(), |mapper, block| {
+            // Long rows are often neighbours: then they go to different blocks.
+            let (first, apart) = match most {
+                Some(_) => (block, count),
+                None => (block * team.rows(), Index::Const(1)),
+            };
+            mapper.teams(team, row, &Flat { points, first, apart })
         })
+    }
+
+    /// The kernel in which lanes that are far apart share the sums of neighbouring points.
+    fn column_kernel(&mut self, points: &Points, row: &Row<'_>) -> Stmt {
+        let team = Team { across: WARP, share: LANES / WARP, own: 1, most: None };
+        let count = (points.count() + (WARP - 1)).floor_div(WARP);
+        self.blocks(count, |mapper, block| {
+            mapper.teams(
+                team,
+                row,
+                &Beside(Flat { points, first: block * WARP, apart: Index::Const(1) }),
+            )
+        })
+    }
+}
+
+/// Points one after the other, as rows of one column.
+struct Flat<'a> {
+    points: &'a Points,
+    first: Index,
+    /// From one to the next.
+    apart: Index,
+}
+
+impl Rows for Flat<'_> {
+    fn row(&self, mapper: &mut Mapper<'_>, row: Index, body: Vec<Stmt>) -> Vec<Stmt> {
+        mapper.point(self.points, self.first.clone() + row * self.apart.clone(), body)
+    }
+
+    fn columns(&self, _: &mut Mapper<'_>, _: Index, own: VarId, body: teams::Points) -> Vec<Stmt> {
+        body.stmts().into_iter().map(|stmt| stmt.substitute(own, &zero())).collect()
+    }
+}
+
+/// Points one after the other, as columns of the only row of a block.
+struct Beside<'a>(Flat<'a>);
+
+impl Rows for Beside<'_> {
+    fn row(&self, _: &mut Mapper<'_>, _: Index, body: Vec<Stmt>) -> Vec<Stmt> {
+        body
+    }
+
+    fn columns(
+        &self,
+        mapper: &mut Mapper<'_>,
+        column: Index,
+        own: VarId,
+        body: teams::Points,
+    ) -> Vec<Stmt> {
+        let body = self.0.columns(mapper, column.clone(), own, body);
+        self.0.row(mapper, column, body)
     }
 }
 

@@ -15,20 +15,17 @@
 //! ```
 //! Nothing writes the first element, so all blocks read it. Sums of integers have the same bits in any order.
 
-use dastac_loops::{
-    BufferId, Element, For, Index, Mark, Module, Space, Stmt, StoreMode, Value, VarId, Workspace,
-};
+use dastac_loops::{BufferId, Element, For, Index, Mark, Module, Stmt, StoreMode, Value};
 
 use super::mapper::{LANES, Mapper};
 use super::rows::choose;
 use super::space::bind;
+use super::sums::{integer, workspace, zero};
 
 /// Neighbouring elements that a lane adds up.
 const OWN: i64 = 8;
 /// Elements of a block.
 const CHUNK: i64 = LANES * OWN;
-/// Lanes whose sums are added up together: as many as there are such groups.
-const GROUP: i64 = 16;
 
 /// `for x = lower to upper { buffer[x + first] += buffer[x + first - 1] }`.
 pub(super) struct Prefix {
@@ -41,8 +38,7 @@ pub(super) struct Prefix {
 
 /// The prefix sum that a loop is, if it is one.
 pub(super) fn of(inner: &For, module: &Module) -> Option<Prefix> {
-    let lower = inner.lower.iter().cloned().reduce(Index::max)?;
-    let upper = inner.upper.iter().cloned().reduce(Index::min)?;
+    let (lower, upper) = inner.ends();
     if inner.mark != Mark::Sequential || inner.step != 1 {
         return None;
     }
@@ -77,26 +73,6 @@ pub(super) fn of(inner: &For, module: &Module) -> Option<Prefix> {
     })
 }
 
-/// Memory that the lanes of a block share while statements run.
-pub(super) fn shared(buffer: BufferId, size: i64, body: Vec<Stmt>) -> Stmt {
-    let size = Index::Const(size);
-    Stmt::Workspace(Workspace { buffer, size, zero: false, instead: None, body })
-}
-
-/// The sum of elements `lower`, `lower + step`, .. of a buffer.
-fn sum_of(
-    (buffer, first): (BufferId, &Index),
-    (var, step): (VarId, i64),
-    ends: (Index, Index),
-) -> Value {
-    let element = Value::load(buffer, first.clone() + Index::Var(var));
-    let mut sum = Value::sum(var, ends.0, ends.1, element);
-    if let Value::Sum(sum) = &mut sum {
-        sum.step = step;
-    }
-    sum
-}
-
 fn blocks_of(length: &Index) -> Index {
     (length.clone() + (CHUNK - 1)).floor_div(CHUNK)
 }
@@ -109,13 +85,6 @@ struct Elements<'a> {
 }
 
 impl Mapper<'_> {
-    /// A buffer of integers that the lanes of a block share.
-    pub fn shared_integers(&mut self, name: &str, size: i64) -> BufferId {
-        let buffer = self.module.fresh_buffer(name, Element::I64, Index::Const(size));
-        self.module.buffers[buffer.0 as usize].space = Space::Shared;
-        buffer
-    }
-
     /// The prefix sum that a statement is, if the host can start kernels for it.
     pub fn prefix_of(&self, stmt: &Stmt) -> Option<Prefix> {
         let Stmt::For(inner) = stmt else { return None };
@@ -132,10 +101,10 @@ impl Mapper<'_> {
         let own = Elements { buffer: prefix.buffer, first: &prefix.first, length: &length };
         let base = Value::load(prefix.buffer, prefix.first.clone() - 1);
         let blocks = blocks_of(&length);
-        let one = self
-            .blocks(blocks.clone(), |mapper, _| mapper.chunk(&own, &Index::Const(0), base.clone()));
-        let total = self.module.fresh_buffer("total", Element::I64, Index::Const(0));
-        let (after, none) = (Index::Const(1), Index::Const(0));
+        let one =
+            self.blocks(blocks.clone(), |mapper, _| mapper.chunk(&own, &zero(), base.clone()));
+        let total = self.module.fresh_buffer("total", Element::I64, zero());
+        let after = Index::Const(1);
         let totals = Elements { buffer: total, first: &after, length: &blocks };
         let sums = self.totals(&own, total);
         let round = self.function.fresh_var("round");
@@ -143,105 +112,76 @@ impl Mapper<'_> {
             let number = Index::Var(round);
             let before = Value::load(total, number.clone() * CHUNK);
             let body = mapper.chunk(&totals, &number, before);
-            vec![Stmt::for_range(round, none, blocks_of(&blocks), body)]
+            vec![Stmt::for_range(round, zero(), blocks_of(&blocks), body)]
         });
         let added = self.blocks(blocks.clone(), |mapper, block| {
             let before = base.clone() + Value::load(total, block.clone());
             mapper.chunk(&own, &block, before)
         });
-        let several = Stmt::Workspace(Workspace {
-            buffer: total,
-            size: blocks + 1,
-            zero: false,
-            instead: None,
-            body: vec![sums, of_totals, added],
-        });
+        let several = workspace(total, blocks + 1, vec![sums, of_totals, added]);
         let kernels = choose(length.at_most(Index::Const(CHUNK)), vec![one], vec![several]);
-        let extent = (prefix.upper.clone() - prefix.lower.clone()).max(Index::Const(0));
+        let extent = (prefix.upper.clone() - prefix.lower.clone()).max(zero());
         vec![bind(count, extent, kernels)]
     }
 
     /// The sums of the chunks of blocks: `total[b + 1]` is that of block `b`, `total[0]` is 0.
     fn totals(&mut self, own: &Elements<'_>, total: BufferId) -> Stmt {
-        let part = self.shared_integers("part", LANES);
+        let parts = self.sums(LANES);
         self.blocks(blocks_of(own.length), |mapper, block| {
             let mut body = vec![mapper.lanes("t", LANES, |mapper, lane| {
                 let x = mapper.function.fresh_var("x");
                 let begin = block.clone() * CHUNK;
                 let end = (begin.clone() + CHUNK).min(own.length.clone());
-                let ends = (begin + lane.clone(), end);
-                let sum = sum_of((own.buffer, own.first), (x, LANES), ends);
-                vec![Stmt::set(part, lane, sum)]
+                let element = Value::load(own.buffer, own.first.clone() + Index::Var(x));
+                let mut sum = Value::sum(x, begin + lane.clone(), end, element);
+                if let Value::Sum(sum) = &mut sum {
+                    sum.step = LANES;
+                }
+                vec![Stmt::set(parts.counts, lane, sum)]
             })];
-            let mut half = LANES / 2;
-            while half > 0 {
-                body.push(mapper.lanes("t", LANES, |_, lane| {
-                    let other = Value::load(part, lane.clone() + half);
-                    let joined = Stmt::add(part, lane.clone(), other);
-                    vec![Stmt::when(lane.less(Index::Const(half)), vec![joined])]
-                }));
-                half /= 2;
-            }
-            body.push(mapper.lanes("t", LANES, |_, lane| {
-                let none = Stmt::set(total, Index::Const(0), Value::FromIndex(Index::Const(0)));
+            body.extend(mapper.add_up(&parts));
+            body.push(mapper.one(|_| {
+                let none = Stmt::set(total, zero(), integer(0));
                 let is_first = block.clone().less(Index::Const(1));
-                let sum = Stmt::set(total, block + 1, Value::load(part, lane.clone()));
-                let stored = vec![Stmt::when(is_first, vec![none]), sum];
-                vec![Stmt::when(lane.less(Index::Const(1)), stored)]
+                let sum = Stmt::set(total, block + 1, Value::load(parts.sum, zero()));
+                vec![Stmt::when(is_first, vec![none]), sum]
             }));
-            vec![shared(part, LANES, body)]
+            parts.around(body)
         })
     }
 
     /// What the lanes of a block do to add to each element of a chunk all before it in the chunk, and a number.
     fn chunk(&mut self, all: &Elements<'_>, number: &Index, before_all: Value) -> Vec<Stmt> {
-        let own = self.shared_integers("own", CHUNK);
-        let groups = self.shared_integers("groups", GROUP);
-        let before = self.shared_integers("before", LANES);
+        let own = self.shared("own", Element::I64, CHUNK);
+        let sums = self.sums(LANES);
         let there =
             |place: &Index| (number.clone() * CHUNK + place.clone()).less(all.length.clone());
         let at = |place: &Index| all.first.clone() + number.clone() * CHUNK + place.clone();
         let load = self.each_place(|place| {
             let element = Value::load(all.buffer, at(&place));
             vec![
-                Stmt::set(own, place.clone(), Value::FromIndex(Index::Const(0))),
+                Stmt::set(own, place.clone(), integer(0)),
                 Stmt::when(there(&place), vec![Stmt::set(own, place, element)]),
             ]
         });
         let of_lanes = self.lanes("t", LANES, |mapper, lane| {
             let x = mapper.function.fresh_var("x");
-            let place = lane * OWN + Index::Var(x);
+            let place = lane.clone() * OWN + Index::Var(x);
             let add = Stmt::add(own, place.clone(), Value::load(own, place - 1));
-            vec![Stmt::for_range(x, Index::Const(1), Index::Const(OWN), vec![add])]
+            let last = Value::load(own, lane.clone() * OWN + (OWN - 1));
+            vec![
+                Stmt::for_range(x, Index::Const(1), Index::Const(OWN), vec![add]),
+                Stmt::set(sums.counts, lane, last),
+            ]
         });
-        // The last element of a lane is its sum.
-        let sums = |mapper: &mut Mapper<'_>, begin: Index, end: Index| {
-            let x = mapper.function.fresh_var("x");
-            let place = Index::Var(x) * OWN + (OWN - 1);
-            Value::sum(x, begin, end, Value::load(own, place))
-        };
-        let of_groups = self.lanes("t", LANES, |mapper, lane| {
-            let begin = lane.clone() * GROUP;
-            let sum = sums(mapper, begin.clone(), begin + GROUP);
-            let stored = Stmt::set(groups, lane.clone(), sum);
-            vec![Stmt::when(lane.less(Index::Const(LANES / GROUP)), vec![stored])]
-        });
-        let of_earlier = self.lanes("t", LANES, |mapper, lane| {
-            let x = mapper.function.fresh_var("x");
-            let group = lane.clone().floor_div(GROUP);
-            let earlier = (Index::Const(0), group.clone());
-            let earlier = sum_of((groups, &Index::Const(0)), (x, 1), earlier);
-            let same = sums(mapper, group * GROUP, lane.clone());
-            vec![Stmt::set(before, lane, earlier + same)]
-        });
+        let earlier = self.add_up(&sums);
         let store = self.each_place(|place| {
-            let earlier = Value::load(before, place.clone().floor_div(OWN));
+            let earlier = Value::load(sums.before, place.clone().floor_div(OWN));
             let value = Value::load(own, place.clone()) + earlier + before_all.clone();
             vec![Stmt::when(there(&place), vec![Stmt::set(all.buffer, at(&place), value)])]
         });
-        let body = vec![load, of_lanes, of_groups, of_earlier, store];
-        let memories = [(own, CHUNK), (groups, GROUP), (before, LANES)];
-        memories.into_iter().fold(body, |body, (buffer, size)| vec![shared(buffer, size, body)])
+        let body = [vec![load, of_lanes], earlier, vec![store]].concat();
+        sums.around(vec![workspace(own, CHUNK, body)])
     }
 
     /// Statements for all places of a chunk, of which neighbouring lanes have neighbouring ones.
@@ -249,7 +189,7 @@ impl Mapper<'_> {
         self.lanes("t", LANES, |mapper, lane| {
             let round = mapper.function.fresh_var("u");
             let place = Index::Var(round) * LANES + lane;
-            vec![Stmt::for_range(round, Index::Const(0), Index::Const(OWN), body(place))]
+            vec![Stmt::for_range(round, zero(), Index::Const(OWN), body(place))]
         })
     }
 }

@@ -19,16 +19,15 @@
 //! with more than fit have workspaces in memory ([`super::marked`]).
 
 use dastac_loops::{
-    BufferId, Compare, Element, For, Index, Mark, PartitionedRange, Space, Stmt, Store, Value,
-    VarId,
+    BufferId, Compare, Element, For, Index, Mark, PartitionedRange, Stmt, Store, Value, VarId,
 };
 
-use super::drain::{Counters, Sums, integer, read, some, workspace, zero};
+use super::drain::{Counters, some};
 use super::gather::{self, Gathered, Point};
 use super::mapper::{LANES, Mapper, WARP};
 use super::marked::Long;
-use super::scan::shared;
 use super::space::bind;
+use super::sums::{Sums, integer, read, workspace, workspaces, zero};
 
 /// Rows of so many points at most are sorted by so many lanes.
 #[derive(Clone, Copy)]
@@ -128,24 +127,13 @@ impl Mapper<'_> {
     }
 
     fn memory(&mut self, rows: &Gathered<'_>, class: Class) -> Memory {
-        let mut fresh = |name: &str, element, size: i64| {
-            let buffer = self.module.fresh_buffer(name, element, Index::Const(size));
-            self.module.buffers[buffer.0 as usize].space = Space::Shared;
-            buffer
-        };
         let (points, lanes) = (class.points, class.lanes);
-        let keys = fresh("keys", Element::I64, points);
-        let ranks = fresh("ranks", Element::I64, points + 1);
-        let sorted = fresh("sorted", Element::I64, points + 1);
-        let done = fresh("done", Element::I64, 1);
-        let next = fresh("next", Element::I64, lanes);
-        let values = rows.values.map(|values| (values, rows.element(self.module)));
-        let mut fresh = |element| {
-            let buffer = self.module.fresh_buffer("values", element, Index::Const(points));
-            self.module.buffers[buffer.0 as usize].space = Space::Shared;
-            buffer
-        };
-        let values = values.map(|(_, element)| fresh(element));
+        let mut fresh = |name, size| self.shared(name, Element::I64, size);
+        let (keys, ranks) = (fresh("keys", points), fresh("ranks", points + 1));
+        let (sorted, done, next) =
+            (fresh("sorted", points + 1), fresh("done", 1), fresh("next", lanes));
+        let element = rows.element(self.module);
+        let values = rows.values.map(|_| self.shared("values", element, points));
         let (sums, counters) = (self.sums(lanes), self.counters(rows));
         Memory { class, keys, ranks, sorted, values, sums, done, next, counters }
     }
@@ -356,8 +344,7 @@ fn chosen(stmt: Stmt) -> Vec<Stmt> {
 
 /// Where a loop begins and how many iterations it has.
 fn range(inner: &For) -> (Index, Index) {
-    let begin = inner.lower.iter().cloned().reduce(Index::max).unwrap_or(zero());
-    let end = inner.upper.iter().cloned().reduce(Index::min).unwrap_or(zero());
+    let (begin, end) = inner.ends();
     (begin.clone(), (end - begin).max(zero()))
 }
 
@@ -421,8 +408,7 @@ impl Memory {
             (self.next, lanes),
         ];
         all.extend(self.values.map(|values| (values, points)));
-        let all = all.into_iter();
-        let body = all.fold(body, |body, (buffer, size)| vec![shared(buffer, size, body)]);
+        let body = workspaces(all, body);
         Counters::around(self.counters.as_ref(), self.sums.around(body))
     }
 }

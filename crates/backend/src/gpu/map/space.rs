@@ -21,6 +21,20 @@ pub(super) struct Axis {
     pub extent: VarId,
 }
 
+impl Axis {
+    /// The largest value of the variable, if it has the same values at all points of the axes around.
+    pub fn last(&self) -> Option<Index> {
+        let whole = self.lower == [self.low.clone()] && self.upper == [self.high.clone()];
+        whole.then(|| self.high.clone() - 1)
+    }
+
+    /// The smallest value of the variable and how many it may have, if it has each of them.
+    pub fn range(&self) -> Option<(Index, Index)> {
+        let all = self.step == 1;
+        all.then(|| (self.low.clone(), self.high.clone() - self.low.clone()))
+    }
+}
+
 /// Nested loops as the points of a box.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Points {

@@ -31,9 +31,8 @@
 //!   }
 //!   parallel(lanes) t = 0 to 256 { arrive 0 }
 //! ```
-//! In 64 bits a warp multiplies together
-//! ([`dastac_loops::Multiply`]); in 32 bits each lane alone, with neighbouring rows and columns of its own, which it
-//! loads at once.
+//! In 64 bits a warp multiplies together ([`dastac_loops::Multiply`]); in 32 bits each lane alone, with neighbouring
+//! rows and columns of its own, which it loads at once.
 //!
 //! Outer loops are blocks of their own, so that structured tensors have a product for each of their slices. The factors
 //! are read where they stand, packed or not. Where the range of a sum depends on the row or the column (a triangle),
@@ -659,21 +658,13 @@ impl Mapper<'_> {
     /// What a lane fetches of the panels of the terms from `first` on, to those of a side.
     fn fetched(&mut self, task: &Task<'_>, first: Index, lane: &Index, side: Index) -> Stmt {
         let [from, to] = ["from", "to"].map(|name| self.function.fresh_var(name));
-        let mut body = Vec::new();
-        for ((panel, edge), value) in task.panels.iter().zip(task.edges).zip(&task.terms.factors) {
-            let part = self.function.fresh_var("part");
-            let place = panel.copied(Index::Var(part), lane);
-            let at = panel.place(place.clone()) + Index::Var(to) * panel.other;
-            let [term, own] = place;
-            let (load, names) = self.named(task, edge, value);
+        let body = self.each_part(task, &Index::Var(from), lane, |panel, part, load| {
             // Else they would not be fetched.
-            let Value::Load(source, index) = load else { continue };
+            let Value::Load(source, index) = load else { return Vec::new() };
+            let at = panel.place(panel.copied(part, lane)) + Index::Var(to) * panel.other;
             let read = Fetch { buffer: panel.buffer, at, from: source, source: index };
-            let read = vec![Stmt::Register(RegisterStmt::Fetch(Box::new(read)))];
-            let read = vec![bind(names[0], Index::Var(from) + term, read)];
-            let own = (edge.first.clone() + own).min(edge.end.clone() - 1);
-            body.push(unrolled(part, panel.parts(), vec![bind(names[1], own, read)]));
-        }
+            vec![Stmt::Register(RegisterStmt::Fetch(Box::new(read)))]
+        });
         bind(from, first, vec![bind(to, side, body)])
     }
 
@@ -698,13 +689,26 @@ impl Mapper<'_> {
         first: &Index,
         lane: &Index,
     ) -> Vec<Stmt> {
+        self.each_part(task, first, lane, |panel, part, load| {
+            vec![Stmt::set(next, (part + panel.next) * LANES + lane.clone(), load)]
+        })
+    }
+
+    /// What a lane does with its elements of the panels of the terms from `first` on: their parts, by number, and the
+    /// factor there.
+    fn each_part(
+        &mut self,
+        task: &Task<'_>,
+        first: &Index,
+        lane: &Index,
+        read: impl Fn(&Panel, Index, Value) -> Vec<Stmt>,
+    ) -> Vec<Stmt> {
         let mut body = Vec::new();
         for ((panel, edge), value) in task.panels.iter().zip(task.edges).zip(&task.terms.factors) {
             let part = self.function.fresh_var("part");
             let [term, own] = panel.copied(Index::Var(part), lane);
             let (load, names) = self.named(task, edge, value);
-            let at = (Index::Var(part) + panel.next) * LANES + lane.clone();
-            let read = vec![Stmt::set(next, at, load)];
+            let read = read(panel, Index::Var(part), load);
             let read = vec![bind(names[0], first.clone() + term, read)];
             let own = (edge.first.clone() + own).min(edge.end.clone() - 1);
             body.push(unrolled(part, panel.parts(), vec![bind(names[1], own, read)]));
