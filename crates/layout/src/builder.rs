@@ -1,8 +1,10 @@
 //! Builds layouts: the caller may choose an order or an alignment, and the search finds the rest.
 
 use std::cell::OnceCell;
+use std::collections::BTreeSet;
 
-use dastac_poly::{PwQPolynomial, Set};
+use dastac_poly::{Error, PwQPolynomial, Set};
+use num_integer::Integer;
 
 use crate::coordinates::{Coordinates, explicit};
 use crate::fusion::{Piece, Piecewise, fuse};
@@ -12,6 +14,9 @@ use crate::polynomial::Polynomial;
 use crate::search::{in_order, is_simple, search};
 use crate::whole::{in_box, in_places, is_dense};
 use crate::{Layout, LayoutError};
+
+/// Blocks and strides of different sizes in one dimension that meet less often than this are not counted.
+const LONGEST_PERIOD: i128 = 256;
 
 /// A set of at most two dimensions with this many basic sets is counted quickly.
 const BASIC_SETS: usize = 5;
@@ -155,8 +160,15 @@ impl Builder {
         let around = self.clone().elements(&enclosing).regions(Vec::new()).of_elements();
         match around {
             Ok(around) if is_simple(&around.index) => {
+                // More memory is better than long counting.
+                if has_long_periods(&self.stored)? {
+                    return Ok(around);
+                }
                 if !is_dense(&self.stored, &enclosing)? {
-                    return self.of_elements();
+                    return match self.of_elements() {
+                        Err(LayoutError::Poly(Error::TooComplex { .. })) => Ok(around),
+                        own => own,
+                    };
                 }
                 if !is_counted_quickly(&self.stored)? {
                     return Ok(around);
@@ -271,6 +283,21 @@ fn is_counted_quickly(set: &Set) -> Result<bool, LayoutError> {
         0..=2 => basics <= BASIC_SETS,
         _ => basics == 1 && set.existentials()? == 0,
     })
+}
+
+/// Whether blocks or strides of several sizes meet in a dimension, so that what is counted repeats after many values
+/// only: blocks of 25 and of 46 after 1150.
+fn has_long_periods(set: &Set) -> Result<bool, LayoutError> {
+    let period = |moduli: &BTreeSet<i64>| {
+        // No further than it takes to know: long periods do not become shorter.
+        let longer = |all: i128, own: &i64| match all > LONGEST_PERIOD {
+            true => all,
+            false => all.lcm(&i128::from(*own)),
+        };
+        moduli.iter().fold(1, longer)
+    };
+    let moduli = set.moduli()?;
+    Ok(moduli.iter().any(|moduli| moduli.len() > 1 && period(moduli) > LONGEST_PERIOD))
 }
 
 /// A value of an offset, and the symbols for which it holds if not for all.

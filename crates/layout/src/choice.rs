@@ -80,7 +80,8 @@ impl Layout {
                 builder = builder.enclosing(unique.with_dim_names(&stored.dims()?)?);
             }
             if inferred.copies.contains_key(&tensor) {
-                builder = builder.around(structured.around()?.with_dim_names(&stored.dims()?)?);
+                builder = builder
+                    .around(structured.around(&inferred.sets)?.with_dim_names(&stored.dims()?)?);
             }
             if let Some(choice) = &inferred.program.tensor(tensor).layout {
                 if let Some(order) = &choice.order {
@@ -197,6 +198,8 @@ fn regions(inferred: &Inferred, tensor: TensorId, stored: &Set) -> Result<Vec<Se
 /// One position of an operand may move to the end: the one along which the innermost iterator of the head runs, if no
 /// other operand has this iterator and other iterators of the head read the operand again. Then elements that are
 /// contiguous in the result are contiguous in the operand too, as those of `B(k, j)` in `C(i, j) := A(i, k) * B(k, j)`.
+/// Where loops go over levels, so may the positions of the iterators next to it, in the order of the head: a pixel of
+/// `O(f, h, w) := F(f, c) * I(c, h, w)` is a number of one row.
 pub fn appearance_order(inferred: &Inferred, tensor: TensorId) -> Vec<usize> {
     let rank = inferred.tensors[tensor.0].iterators.len();
     let mut order: Vec<usize> = (0..rank).collect();
@@ -216,10 +219,10 @@ pub fn appearance_order(inferred: &Inferred, tensor: TensorId) -> Vec<usize> {
             if let Some(read) = statement.reads.iter().find(|read| read.tensor == tensor) {
                 order.sort_by_key(|&k| position_of(read.subscripts[k].names()));
                 let heads = &inferred.program.rules[rule.rule.0].iterators;
-                if let Some(k) = along_the_result(statement, heads, read) {
-                    order.retain(|other| *other != k);
-                    order.push(k);
-                }
+                let most = if inferred.program.is_over_levels(rule.rule) { rank } else { 1 };
+                let along = along_the_result(statement, heads, read, most);
+                order.retain(|other| !along.contains(other));
+                order.extend(along.iter().rev());
                 return order;
             }
         }
@@ -227,19 +230,30 @@ pub fn appearance_order(inferred: &Inferred, tensor: TensorId) -> Vec<usize> {
     order
 }
 
-/// The position of an operand along which the innermost iterator of the head runs, if the operand should be contiguous
-/// there: see [`appearance_order`].
-fn along_the_result(statement: &Statement, heads: &[String], read: &Read) -> Option<usize> {
-    let innermost = statement.iterators.iter().rev().find(|name| heads.contains(name))?;
+/// The positions of an operand along which the innermost iterators of the head run, the innermost first and at most so
+/// many, if the operand should be contiguous there: see [`appearance_order`].
+fn along_the_result(
+    statement: &Statement,
+    heads: &[String],
+    read: &Read,
+    most: usize,
+) -> Vec<usize> {
+    let innermost = statement.iterators.iter().rev().filter(|name| heads.contains(name));
     let mentions =
         |read: &Read, name: &String| read.subscripts.iter().any(|s| s.names().contains(name));
-    let alone = statement.reads.iter().filter(|other| mentions(other, innermost)).count() == 1;
     let again = heads.iter().any(|head| !mentions(read, head));
     let summed =
         statement.iterators.iter().any(|name| !heads.contains(name) && mentions(read, name));
-    let place = read.subscripts.iter().position(|s| *s == Affine::name(innermost))?;
-    let once = read.subscripts.iter().filter(|s| s.names().contains(innermost)).count() == 1;
-    (alone && again && summed && once).then_some(place)
+    if !again || !summed {
+        return Vec::new();
+    }
+    let place = |name: &String| {
+        let alone = statement.reads.iter().filter(|other| mentions(other, name)).count() == 1;
+        let place = read.subscripts.iter().position(|s| *s == Affine::name(name))?;
+        let once = read.subscripts.iter().filter(|s| s.names().contains(name)).count() == 1;
+        (alone && once).then_some(place)
+    };
+    innermost.map_while(place).take(most).collect()
 }
 
 /// Whether loops over levels read a tensor.

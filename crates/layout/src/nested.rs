@@ -7,8 +7,11 @@
 //! ```text
 //! 0 <= i < N, i <= j <= i + 2        c_1 = 3, c_0 = 3N, rank = 3i + (j - i)
 //! ```
+//!
+//! No rank depends on where the slowest dimension ends: it may end at the first of several symbols, and only the number
+//! of all points has a case for each.
 
-use dastac_poly::{Inequality, Set};
+use dastac_poly::{Inequality, PwQPolynomial, Set};
 use dastac_stur::sets::{Affine, Atom};
 use num_rational::Ratio;
 
@@ -18,8 +21,27 @@ use crate::polynomial::Polynomial;
 /// The number of points of a set before each, over its dimensions, and of all.
 pub(crate) struct Sums {
     pub(crate) rank: Polynomial,
-    pub(crate) count: Polynomial,
+    /// The number of all, for values of symbols in sets that do not overlap.
+    pub(crate) counts: Vec<(Set, Polynomial)>,
 }
+
+impl Sums {
+    /// The number of all points.
+    ///
+    /// # Errors
+    /// A failure of isl.
+    pub(crate) fn count(&self, params: &Set) -> Result<PwQPolynomial, LayoutError> {
+        let mut total = PwQPolynomial::zero_on(params)?;
+        for (here, count) in &self.counts {
+            let here = here.intersect(params)?;
+            total = total.add(&count.on_params(&here)?.intersect_domain(&here)?)?;
+        }
+        Ok(total)
+    }
+}
+
+/// Ends of a slowest dimension beyond which only cases of counting would be left.
+const MOST_ENDS: usize = 4;
 
 /// The rank of a set's points and their number; `None` for sets of other kinds.
 ///
@@ -37,22 +59,37 @@ pub(crate) fn nested(span: &Set, names: &[String]) -> Result<Option<Sums>, Layou
     }
     let mut rank = Polynomial::zero();
     let mut count = Polynomial::constant(1);
+    let mut counts = vec![(span.params_set()?, Polynomial::constant(1))];
     for (run, name) in runs.iter().zip(names).rev() {
         let atom = Atom::Name(name.clone());
         let own = Polynomial::from_affine(&Affine::name(name));
         let before = &own + &Polynomial::constant(-1);
         let Some(part) = sum(&count, &atom, &run.low, &before) else { return Ok(None) };
         rank = &rank + &part;
-        let Some(whole) = sum(&count, &atom, &run.low, &run.high) else { return Ok(None) };
-        count = whole;
+        counts.clear();
+        for end in &run.ends {
+            let Some(whole) = sum(&count, &atom, &run.low, &end.high) else { return Ok(None) };
+            counts.push((end.first.clone(), whole));
+        }
+        if let [(_, only)] = counts.as_slice() {
+            count = only.clone();
+        }
     }
-    Ok(Some(Sums { rank, count }))
+    Ok(Some(Sums { rank, counts }))
 }
 
 /// The values of a dimension, for values of those before it.
 struct Run {
     low: Polynomial,
+    /// One; several only of a slowest dimension.
+    ends: Vec<End>,
+}
+
+/// The last value of a dimension.
+struct End {
     high: Polynomial,
+    /// The values of symbols for which it is the first of several ends.
+    first: Set,
 }
 
 impl Run {
@@ -68,11 +105,35 @@ impl Run {
                 _ => high.push(condition),
             }
         }
-        let ([low], [high]) = (&low[..], &high[..]) else { return Ok(None) };
-        let bounds = (bound(low, last, names), bound(high, last, names));
-        let (Some(low), Some(high)) = bounds else { return Ok(None) };
-        Ok(Some(Run { low, high }))
+        let [low] = &low[..] else { return Ok(None) };
+        let Some(low) = bound(low, last, names) else { return Ok(None) };
+        let several = if last == 0 { 1..=MOST_ENDS } else { 1..=1 };
+        if !several.contains(&high.len()) {
+            return Ok(None);
+        }
+        let params = prefix.params()?.join(", ");
+        let mut ends = Vec::new();
+        for (at, own) in high.iter().enumerate() {
+            let mut first = prefix.params_set()?;
+            for (other, end) in high.iter().enumerate().filter(|(other, _)| *other != at) {
+                let order = if other < at { "<" } else { "<=" };
+                let text = format!("[{params}] -> {{ : {} {order} {} }}", floor(own), floor(end));
+                first = first.intersect(&Set::parse(first.context(), &text)?)?;
+            }
+            let Some(high) = bound(own, last, names) else { return Ok(None) };
+            ends.push(End { high, first });
+        }
+        Ok(Some(Run { low, ends }))
     }
+}
+
+/// The largest value that a condition on symbols and a slowest dimension allows, in isl's notation for sets.
+fn floor(condition: &Inequality) -> String {
+    let mut text = condition.constant.to_string();
+    for (name, c) in &condition.params {
+        text += &format!(" + {c}*{name}");
+    }
+    format!("floor(({text})/{})", condition.dims[0].unsigned_abs())
 }
 
 /// The first or last value that a condition on a dimension allows; `None` if it is a floor of other dimensions, over

@@ -89,8 +89,8 @@ impl<'a> Candidate<'a> {
 
     fn of_sums(&self, sums: Sums) -> Result<Part, LayoutError> {
         let params = self.span.params_set()?;
+        let count = sums.count(&params)?;
         let pieces = vec![Piece { domain: self.span.clone(), polynomial: sums.rank }];
-        let count = sums.count.on_params(&params)?.intersect_domain(&params)?;
         let rank = Piecewise { dims: self.coordinates.names(), pieces };
         Ok(self.part(Counted { rank, count }))
     }

@@ -45,6 +45,9 @@ const MAX_REGIONS: usize = 4096;
 /// others.
 const MAX_STEPS: u64 = 400_000;
 
+/// Steps of isl for the plain candidate, if no other was found.
+const LAST_STEPS: u64 = 4_000_000;
+
 /// The cost of an index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Cost {
@@ -192,8 +195,9 @@ pub(crate) fn search(
         whole(stored, dims, order, &mut best)?;
     }
     if best.found.is_none() {
-        // No candidate was cheap enough, so the plain one may take as long as it needs.
-        let plain = single(stored, &Coordinates::plain(dims, order));
+        // No candidate was cheap enough, so the plain one may take long.
+        let coordinates = Coordinates::plain(dims, order);
+        let plain = stored.context().budgeted(LAST_STEPS, || single(stored, &coordinates));
         best.offer(Kind::Lexicographic, plain)?;
     }
     best.take()

@@ -45,11 +45,16 @@ pub fn size(inferred: &Inferred, value: &Piecewise) -> Vec<PieceText> {
 /// How many points a set has.
 ///
 /// # Errors
-/// A failure of isl, or counting that is not there.
+/// A failure of isl, counting that is not there, a number that takes long to simplify.
 pub fn count(inferred: &Inferred, points: &Set) -> Result<Vec<PieceText>, LayoutError> {
-    let value = fuse(&points.card()?, &symbols_of(points)?, &[])?;
+    let value = points
+        .context()
+        .budgeted(MOST_STEPS, || fuse(&points.card()?, &symbols_of(points)?, &[]))?;
     Ok(size(inferred, &value.for_positive_symbols()?))
 }
+
+/// Steps of isl that a number of points is worth.
+const MOST_STEPS: u64 = 200_000;
 
 /// The index of a layout on one line: `{ i if (i < 3); 2*i - 3 if (3 <= i) }`.
 pub fn position(inferred: &Inferred, tensor: TensorId, layout: &Layout) -> String {

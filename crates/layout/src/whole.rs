@@ -84,6 +84,9 @@ pub(crate) fn is_dense(stored: &Set, around: &Set) -> Result<bool, LayoutError> 
     }
     let mut extents = Vec::new();
     for k in 0..around.rank() {
+        if !around.has_dim_upper_bound(k)? {
+            return Ok(false);
+        }
         let most = around.dim_max(k)?.eval(&[], &[])?;
         let Some(most) = most.and_then(|most| i64::try_from(most.to_integer()).ok()) else {
             return Ok(false);

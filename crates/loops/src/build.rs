@@ -587,6 +587,11 @@ impl For {
         For { var, lower, upper, step: 1, mark: Mark::Sequential, body }
     }
 
+    /// Where the range begins, and where it ends.
+    pub fn ends(&self) -> (Index, Index) {
+        ends(&self.lower, &self.upper)
+    }
+
     /// The same loop, its iterations in any order.
     pub fn parallel(self) -> For {
         For { mark: Mark::THREADS, ..self }
@@ -620,14 +625,26 @@ impl Stmt {
     }
 }
 
+impl Sum {
+    /// Where the range begins, and where it ends.
+    pub fn ends(&self) -> (Index, Index) {
+        ends(&self.lower, &self.upper)
+    }
+}
+
 impl PartitionedRange {
     /// Where the range begins, and where it ends.
     pub fn ends(&self) -> (Index, Index) {
-        let lower = self.lower.iter().cloned().reduce(Index::max);
-        let upper = self.upper.iter().cloned().reduce(Index::min);
-        // A range always has bounds; one without is empty.
-        (lower.unwrap_or(Index::Const(0)), upper.unwrap_or(Index::Const(0)))
+        ends(&self.lower, &self.upper)
     }
+}
+
+/// The largest of some lower bounds and the smallest of some upper bounds. A range always has both; one without is
+/// empty.
+fn ends(lower: &[Index], upper: &[Index]) -> (Index, Index) {
+    let lower = lower.iter().cloned().reduce(Index::max);
+    let upper = upper.iter().cloned().reduce(Index::min);
+    (lower.unwrap_or(Index::Const(0)), upper.unwrap_or(Index::Const(0)))
 }
 
 impl Function {

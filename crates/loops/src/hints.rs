@@ -32,6 +32,10 @@ pub struct Hint {
     pub irregular: bool,
     /// What its iterations read is used by all iterations of the loops around it: its blocks go outside of them.
     pub columns: bool,
+    /// Terms of a sum between two neighbouring positions read, along this loop, so many rows of a dense operand.
+    pub chunk: Option<i64>,
+    /// What its iterations beyond the last read is there too, up to a multiple of so many.
+    pub beyond: Option<i64>,
     /// It is the outermost loop of a nest that is tiled.
     pub nest: bool,
     /// Iterations of a tile.
@@ -58,6 +62,8 @@ impl Hint {
             ("unroll", self.unroll),
             ("block", self.block),
             ("blocks", self.blocks),
+            ("chunk", self.chunk),
+            ("beyond", self.beyond),
             ("tile", self.tile),
             ("lanes", self.lanes),
         ];
@@ -89,6 +95,8 @@ impl Hint {
             "unroll" => &mut self.unroll,
             "block" => &mut self.block,
             "blocks" => &mut self.blocks,
+            "chunk" => &mut self.chunk,
+            "beyond" => &mut self.beyond,
             "tile" => &mut self.tile,
             "lanes" => &mut self.lanes,
             _ => return false,

@@ -925,10 +925,7 @@ impl<'a> Machine<'a> {
             }
             Value::Select(parts) => {
                 let [condition, then, otherwise] = &**parts;
-                let chosen = match self.module.is_complex(condition) {
-                    Some(true) => self.is_not_zero(condition)?,
-                    _ => self.decides(condition)?,
-                };
+                let chosen = self.decides(condition)?;
                 let (then, otherwise) = (self.value(then)?, self.value(otherwise)?);
                 Ok(if chosen { then } else { otherwise })
             }

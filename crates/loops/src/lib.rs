@@ -9,6 +9,7 @@
 //! - [`print`](mod@print) and [`parse`](mod@parse): the text form, `parse(print(m)) == m.canonical()`.
 //! - [`verify`](mod@verify): the invariants. [`interp`]: the reference interpreter. [`count`]: operations executed.
 //!   [`trips`]: functions that count their loops' iterations.
+//! - [`json`]: parts of it as data in files.
 //! - [`hints`]: what schedules and passes say about loops.
 //! - [`passes`]: rewrites of a module, in one registry.
 
@@ -24,6 +25,7 @@ pub mod hints;
 pub mod ids;
 pub mod interp;
 pub mod ir;
+pub mod json;
 pub mod lanes;
 mod lex;
 pub mod linear;

@@ -409,7 +409,8 @@ impl<'a> Parser<'a> {
         let mut hint = self.hints.get(var);
         loop {
             let Token::Name(word) = self.token() else { return self.expected("a hint") };
-            if matches!(word, "unroll" | "block" | "blocks" | "tile" | "lanes") {
+            if matches!(word, "unroll" | "block" | "blocks" | "chunk" | "beyond" | "tile" | "lanes")
+            {
                 self.advance();
                 let number = self.integer()?;
                 hint.set_number(word, number);

@@ -343,6 +343,8 @@ impl Random {
                     guided,
                     irregular,
                     columns,
+                    chunk: None,
+                    beyond: None,
                     nest,
                     tile,
                     lanes,

@@ -1,13 +1,14 @@
 //! Ranges of loops and sums that take conditions in as bounds.
 
 use crate::ir::*;
-use crate::linear::bounds_of;
+use crate::linear::{bounds_of, range_conditions};
 
 /// A range and the parts of a condition on it.
 pub(crate) struct Narrowed {
     pub(crate) lower: Vec<Index>,
     pub(crate) upper: Vec<Index>,
-    /// Conditions that do not mention the variable.
+    /// Conditions that do not mention the variable. Where they read memory, that the range has values comes first:
+    /// what is read need not be there if it has none.
     pub(crate) invariant: Vec<Condition>,
     /// Conditions that do and are not bounds.
     pub(crate) rest: Vec<Condition>,
@@ -20,20 +21,35 @@ pub(crate) fn narrow(
     condition: Condition,
 ) -> Narrowed {
     let (mut lower, mut upper) = (lower.to_vec(), upper.to_vec());
-    let (mut invariant, mut rest) = (Vec::new(), Vec::new());
+    let (mut invariant, mut rest) = (Vec::new(), Vec::<Condition>::new());
+    let has_values = range_conditions(&lower, &upper);
+    let mut reads = false;
     for condition in condition.conjuncts() {
+        let loads = condition.has_loads();
+        // What is read may be there only where the conditions before hold.
+        if loads && !rest.is_empty() {
+            rest.push(condition);
+            continue;
+        }
         if !condition.mentions(var) {
+            reads |= loads;
             invariant.push(condition);
             continue;
         }
         match bounds_of(&condition, var) {
-            // Another first value would shift the steps.
-            Some((lowers, uppers)) if step == 1 || lowers.is_empty() => {
+            // Another first value would shift the steps. Bounds are computed where the range has no values too.
+            Some((lowers, uppers))
+                if (step == 1 || lowers.is_empty()) && (!loads || has_values.is_empty()) =>
+            {
                 lower.extend(lowers);
                 upper.extend(uppers);
             }
             _ => rest.push(condition),
         }
+    }
+    if reads {
+        let range = range_conditions(&lower, &upper);
+        invariant = range.into_iter().chain(invariant).collect();
     }
     Narrowed { lower, upper, invariant, rest }
 }

@@ -141,8 +141,7 @@ fn described(stmts: &[Stmt]) -> (BTreeSet<BufferId>, Body) {
 
 /// A partitioned range as a single part.
 fn whole(partitioned: PartitionedRange) -> Stmt {
-    let first = partitioned.lower.into_iter().reduce(Index::max).unwrap_or(Index::Const(0));
-    let end = partitioned.upper.into_iter().reduce(Index::min).unwrap_or(Index::Const(0));
+    let (first, end) = partitioned.ends();
     let part =
         |stmt: Stmt| stmt.substitute(partitioned.begin, &first).substitute(partitioned.end, &end);
     let body = partitioned.body.into_iter().map(part).collect();

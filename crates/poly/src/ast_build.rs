@@ -95,7 +95,8 @@ impl AstBuild {
     /// identifiers of their names.
     pub fn expr_from_set(&self, set: &Set) -> Result<Expr> {
         self.0.same(&set.0)?;
-        let set = set.dims_to_params()?;
+        // isl leaves conditions out of which it does not know the floors.
+        let set = set.dims_to_params()?.compute_divs()?;
         let expr = isl!(self.context(), isl_ast_build_expr_from_set(self.0.keep(), set.0.take()))?;
         read_expr(&expr)
     }

@@ -17,6 +17,12 @@ pub enum Error {
         /// isl's own words.
         message: String,
     },
+    /// isl found least or greatest points of a part of a set only, which it does in some cases.
+    #[error("{operation}: its answer is incomplete")]
+    Incomplete {
+        /// isl's name of the operation.
+        operation: &'static str,
+    },
     /// A text is not in isl's notation.
     #[error("cannot read `{text}`: {message}")]
     Parse {

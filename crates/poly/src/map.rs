@@ -179,7 +179,7 @@ impl Map {
     fn with_all_firsts(&self, operation: &'static str, chosen: Map) -> Result<Map> {
         match self.domain()?.is_equal(&chosen.domain()?)? {
             true => Ok(chosen),
-            false => Err(Error::Isl { operation, message: "its answer is incomplete".into() }),
+            false => Err(Error::Incomplete { operation }),
         }
     }
 

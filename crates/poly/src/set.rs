@@ -113,7 +113,7 @@ impl Set {
     fn with_all_params(&self, operation: &'static str, chosen: Set) -> Result<Set> {
         match self.params_set()?.is_equal(&chosen.params_set()?)? {
             true => Ok(chosen),
-            false => Err(Error::Isl { operation, message: "its answer is incomplete".into() }),
+            false => Err(Error::Incomplete { operation }),
         }
     }
 

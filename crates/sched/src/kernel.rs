@@ -203,7 +203,7 @@ impl Builder<'_> {
         let (module, stored) = (&mut self.module, &mut self.stored);
         let Some(storage) = &program.tensor(rule.head).format else {
             let (set, walked) = self.dynamic.rule(module, stored, rule, &mut part)?;
-            self.function.vars = part.vars;
+            (self.function.vars, self.function.hints) = (part.vars, part.hints);
             let mut statements = if set { Vec::new() } else { self.clear(rule.head)? };
             statements.extend(part.body);
             block.rule(rule, &walked.copied(), statements);

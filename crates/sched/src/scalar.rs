@@ -2,14 +2,11 @@
 
 use dastac_layout::Resolve;
 use dastac_loops::{MathFunction as Function, Value};
-use dastac_stur::ast::Operation;
+use dastac_stur::ast::{MOST_FACTORS, Operation};
 use dastac_stur::program::Scalar;
 
 use crate::SchedError;
 use crate::elements::comparison;
-
-/// Powers up to this one are products.
-const MOST_FACTORS: f64 = 4.0;
 
 /// What the leaves of an expression are.
 #[derive(Clone, Copy)]

@@ -86,8 +86,7 @@ impl Bounding<'_> {
         if !own || inner.step != 1 || varies {
             return None;
         }
-        let lower = inner.lower.iter().cloned().reduce(Index::max)?;
-        let upper = inner.upper.iter().cloned().reduce(Index::min)?;
+        let (lower, upper) = inner.ends();
         let count = (upper - lower).max(Index::Const(0)) * each.clone();
         Some(Stmt::add(store.buffer, store.index.clone(), Value::FromIndex(count)))
     }

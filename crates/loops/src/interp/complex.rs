@@ -98,10 +98,7 @@ impl Machine<'_> {
             }
             Value::Select(parts) => {
                 let [condition, then, otherwise] = &**parts;
-                let chosen = match self.module.is_complex(condition) {
-                    Some(true) => self.is_not_zero(condition)?,
-                    _ => self.decides(condition)?,
-                };
+                let chosen = self.decides(condition)?;
                 let (then, otherwise) = (self.complex(then)?, self.complex(otherwise)?);
                 Ok(if chosen { then } else { otherwise })
             }

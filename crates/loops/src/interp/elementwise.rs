@@ -18,6 +18,9 @@ impl Machine<'_> {
 
     /// Whether a condition holds.
     pub(super) fn decides(&mut self, condition: &Value) -> Result<bool, InterpError> {
+        if self.module.is_complex(condition) == Some(true) {
+            return self.is_not_zero(condition);
+        }
         let own = self.module.own_type(&[condition]);
         Ok(match self.number(condition, own)? {
             Number::Int(value) => value != 0,

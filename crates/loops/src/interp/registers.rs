@@ -102,12 +102,7 @@ impl Machine<'_> {
                 let right = self.float_at(inner.right.buffer, right + term * inner.right.term)?;
                 total += left * right;
             }
-            let (slot, loops) = self.slot(inner.held)?;
-            let element = slot.buffer.element;
-            let at = slot.position(held)?;
-            slot.touch(at, loops, true)?;
-            let Data::Float(data) = &mut *slot.data else { return Err(WRONG) };
-            data[at] = element.round(total);
+            self.put(inner.held, held, total)?;
         }
         Ok(())
     }
@@ -131,8 +126,9 @@ impl Machine<'_> {
         let (slot, loops) = self.slot(buffer)?;
         let at = slot.position(place)?;
         slot.touch(at, loops, true)?;
+        let element = slot.buffer.element;
         let Data::Float(data) = &mut *slot.data else { return Err(WRONG) };
-        data[at] = value;
+        data[at] = element.round(value);
         Ok(())
     }
 

@@ -63,9 +63,14 @@ fn value(value_: &mut Value) {
         Value::Sum(sum) => {
             value(&mut sum.body);
             if let Some(condition) = sum.condition.take() {
+                // All but bounds stays in its place, so that what reads memory may do so there.
                 let bounds = (&sum.lower[..], &sum.upper[..]);
+                let all = condition.clone().conjuncts();
                 let narrowed = narrow((sum.var, sum.step), bounds, condition);
-                let rest = narrowed.invariant.into_iter().chain(narrowed.rest).collect::<Vec<_>>();
+                let stays = |part: &Condition| {
+                    narrowed.invariant.contains(part) || narrowed.rest.contains(part)
+                };
+                let rest = all.into_iter().filter(stays).collect::<Vec<_>>();
                 sum.condition = (!rest.is_empty()).then(|| Condition::all(rest));
                 (sum.lower, sum.upper) = (narrowed.lower, narrowed.upper);
             }
@@ -75,7 +80,11 @@ fn value(value_: &mut Value) {
 
 #[cfg(test)]
 mod tests {
-    use crate::passes::tests::check;
+    use crate::interp::Data;
+    use crate::machine::Machine;
+    use crate::passes::tests::{check, compare};
+    use crate::passes::{Context, find};
+    use crate::{parse, verify};
 
     #[test]
     fn conditions_move() {
@@ -126,5 +135,56 @@ mod tests {
              for i = 0 to N { if i < 2 { C[i] += 1.0 } else { C[i] += 2.0 } }
              for i = 0 to N { C[i] = sum(l = 0 to N if l <= i and M < 9 and (l < 1 or l > 2)) C[l] }",
         ));
+    }
+
+    #[test]
+    fn what_is_read_may_be_there_in_the_loop_only() {
+        let text = "module(N, M)\nbuffer C : f64[N]\nbuffer p : u32[2]\nfunc f(inout C, in p) {
+            for i = 0 to N { if N < 3 and p[N - 1] == 5 { C[i] += 1.0 } }
+            for i = 0 to N { if i < M and p[0] == 5 { C[i] += 2.0 } }
+            for i = 0 to N { if i % 2 == 1 and p[0] == 5 { C[i] += 3.0 } }
+            for i = 0 to N { if i < p[0] { C[i] += 4.0 } }
+            for i = 0 to N { C[i] += sum(l = 0 to N if l <= i and p[0] == 5) C[l] }
+        }";
+        let before = parse(text).unwrap();
+        let mut after = before.clone();
+        (find("narrow").unwrap().run)(&mut after, &Context::of(&Machine::PLAIN));
+        verify(&after).unwrap();
+        for (n, m) in [(0, 0), (1, 3), (2, 1), (5, 2)] {
+            let numbers = (0..n).map(|k| k as f64 - 1.0).collect();
+            let data = [Data::Float(numbers), Data::Int(vec![5, 6])];
+            compare(&before, &after, &[n, m], &data).unwrap();
+        }
+        expect_test::expect![[r#"
+            module(N, M)
+            buffer C : f64[N]
+            buffer p : u32[2]
+            func f(inout C, in p) {
+              if 0 < N and N < 3 and p[N - 1] == 5 {
+                for i = 0 to N {
+                  C[i] += 1.0
+                }
+              }
+              if 0 < N and 0 < M and p[0] == 5 {
+                for i = 0 to min(N, M) {
+                  C[i] += 2.0
+                }
+              }
+              for i = 0 to N {
+                if i % 2 == 1 and p[0] == 5 {
+                  C[i] += 3.0
+                }
+              }
+              for i = 0 to N {
+                if i < p[0] {
+                  C[i] += 4.0
+                }
+              }
+              for i = 0 to N {
+                C[i] += sum(l = 0 to min(N, i + 1) if p[0] == 5) C[l]
+              }
+            }
+        "#]]
+        .assert_eq(&after.to_string());
     }
 }

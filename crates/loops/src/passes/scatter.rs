@@ -31,39 +31,40 @@ pub(super) fn run(module: &mut Module, context: &Context<'_>) {
     if context.machine.levels.iter().map(|known| known.level).any(|level| others(&level)) {
         return;
     }
-    let Module { buffers, functions, .. } = module;
-    for function in functions {
-        block(&mut function.body, true, buffers);
+    let mut functions = std::mem::take(&mut module.functions);
+    for function in &mut functions {
+        block(&mut function.body, true, module);
     }
+    module.functions = functions;
 }
 
-fn block(body: &mut Vec<Stmt>, is_outermost: bool, buffers: &mut Vec<Buffer>) {
+fn block(body: &mut Vec<Stmt>, is_outermost: bool, module: &mut Module) {
     for mut stmt in std::mem::take(body) {
         let scattered = match &stmt {
-            Stmt::For(outer) => scattered(outer, is_outermost, buffers),
+            Stmt::For(outer) => scattered(outer, is_outermost, module),
             _ => None,
         };
         if let Some(all) = scattered {
             // Other integers may choose what is inside, `H(p(i), q(i))`, or in a workspace.
             for mut stmt in all {
-                inside(&mut stmt, is_outermost, buffers);
+                inside(&mut stmt, is_outermost, module);
                 body.push(stmt);
             }
         } else {
-            inside(&mut stmt, is_outermost, buffers);
+            inside(&mut stmt, is_outermost, module);
             body.push(stmt);
         }
     }
 }
 
-fn inside(stmt: &mut Stmt, is_outermost: bool, buffers: &mut Vec<Buffer>) {
+fn inside(stmt: &mut Stmt, is_outermost: bool, module: &mut Module) {
     let is_outermost = is_outermost && matches!(stmt, Stmt::If(_) | Stmt::Workspace(_));
-    stmt.bodies_mut().into_iter().for_each(|inner| block(inner, is_outermost, buffers));
+    stmt.bodies_mut().into_iter().for_each(|inner| block(inner, is_outermost, module));
 }
 
 /// What a loop is equal to, if integers give its variable in some of its statements; with workspaces, if it is not
 /// inside of other loops.
-fn scattered(outer: &For, is_outermost: bool, buffers: &mut Vec<Buffer>) -> Option<Vec<Stmt>> {
+fn scattered(outer: &For, is_outermost: bool, module: &mut Module) -> Option<Vec<Stmt>> {
     // Levels of results are put together in the order of loops.
     let mut appends = false;
     for stmt in &outer.body {
@@ -75,13 +76,13 @@ fn scattered(outer: &For, is_outermost: bool, buffers: &mut Vec<Buffer>) -> Opti
     if let [only] = &outer.body[..] {
         let here = |kind| {
             let how = Joined { kind, from_zero: kind == Reduction::Sum };
-            sent(outer, only, &[], how, buffers)
+            sent(outer, only, &[], how, &module.buffers)
         };
-        let found = summed(outer, buffers).or_else(|| {
+        let found = summed(outer, &module.buffers).or_else(|| {
             let kinds = [Reduction::Sum, Reduction::Min, Reduction::Max];
             Some(vec![kinds.into_iter().find_map(here)?])
         });
-        return found.or_else(|| Some(vec![is_outermost.then(|| apart(outer, buffers))??]));
+        return found.or_else(|| Some(vec![is_outermost.then(|| apart(outer, module))??]));
     }
     if !outer.mark.is_parallel() {
         return None;
@@ -89,7 +90,7 @@ fn scattered(outer: &For, is_outermost: bool, buffers: &mut Vec<Buffer>) -> Opti
     let alone = |body: Vec<Stmt>| For { body, ..outer.clone() };
     let (mut all, mut before, mut found) = (Vec::new(), Vec::new(), false);
     for stmt in &outer.body {
-        match scattered(&alone(vec![stmt.clone()]), is_outermost, buffers) {
+        match scattered(&alone(vec![stmt.clone()]), is_outermost, module) {
             Some(stmts) => {
                 if !before.is_empty() {
                     all.push(Stmt::For(alone(std::mem::take(&mut before))));
@@ -134,16 +135,32 @@ fn nest_of(outer: &For) -> Option<(Vec<&For>, &Store)> {
 ///
 /// Before -> after: `parallel k = 0 to M { C[k] = (sum(i = ..) ..) / D[k] }` -> `with C.sums of M zero { parallel k = 0
 /// to M { C.sums[k] += sum(i = ..) .. } parallel k = 0 to M { C[k] = C.sums[k] / D[k] } }`.
-fn apart(outer: &For, buffers: &mut Vec<Buffer>) -> Option<Stmt> {
+fn apart(outer: &For, module: &mut Module) -> Option<Stmt> {
     let (nest, store) = nest_of(outer)?;
-    let own = buffers.get(store.buffer.0 as usize)?;
+    let own = module.buffers.get(store.buffer.0 as usize)?;
     if own.element.is_integer() || !are_distinct(&store.index, &nest) {
         return None;
     }
+    let (name, element, size) =
+        (format!("{}.sums", own.name), own.element.computed(), own.size.clone());
+    let sums = module.fresh_buffer(name, element, size.clone());
+    let body = with_sums(&nest, store, sums, &module.buffers);
+    if body.is_none() {
+        module.buffers.pop();
+    }
+    Some(Stmt::Workspace(Workspace { buffer: sums, size, zero: true, instead: None, body: body? }))
+}
+
+/// The loop nest of the first sum of a store, kept in a buffer, and that of what is computed of it.
+fn with_sums(
+    nest: &[&For],
+    store: &Store,
+    sums: BufferId,
+    buffers: &[Buffer],
+) -> Option<Vec<Stmt>> {
     let how = Joined { kind: Reduction::Sum, from_zero: true };
-    let search = Search { var: outer.var, target: store.buffer, how, buffers };
+    let search = Search { var: nest.first()?.var, target: store.buffer, how, buffers };
     let mut found = None;
-    let sums = BufferId(buffers.len() as u32);
     let value = replaced(&store.value, &mut |value| {
         let is_first = found.is_none() && matches!(value, Value::Sum(_));
         if !is_first || search.terms(value).is_none() {
@@ -153,22 +170,13 @@ fn apart(outer: &For, buffers: &mut Vec<Buffer>) -> Option<Stmt> {
         Some(Value::load(sums, store.index.clone()))
     });
     let found = found.filter(|sum| !sum.loads(store.buffer))?;
-    let mut name = format!("{}.sums", own.name);
-    while buffers.iter().any(|buffer| buffer.name == name) {
-        name.push('_');
-    }
-    let (element, size, space) = (own.element.computed(), own.size.clone(), Space::Main);
-    buffers.push(Buffer { name, element, size: size.clone(), space });
     let first = Stmt::add(sums, store.index.clone(), found);
     let then = Stmt::Store(Store { value, ..store.clone() });
     let loops: Vec<_> = nest.iter().map(|one| ((*one).clone(), None)).collect();
     let Stmt::For(first) = around(&loops, first) else { return None };
-    let Some(mut body) = summed(&first, buffers) else {
-        buffers.pop();
-        return None;
-    };
+    let mut body = summed(&first, buffers)?;
     body.push(around(&loops, then));
-    Some(Stmt::Workspace(Workspace { buffer: sums, size, zero: true, instead: None, body }))
+    Some(body)
 }
 
 /// A value with other parts outside of its sums.
@@ -188,12 +196,7 @@ fn summed(outer: &For, buffers: &[Buffer]) -> Option<Vec<Stmt>> {
     if store.mode == StoreMode::Set && !are_distinct(&store.index, &nest) {
         return None;
     }
-    let mode = match how.kind {
-        Reduction::Sum => StoreMode::Add,
-        Reduction::Product => StoreMode::Multiply,
-        Reduction::Min => StoreMode::Min,
-        Reduction::Max => StoreMode::Max,
-    };
+    let mode = how.kind.mode();
     let first: Vec<_> = nest.iter().map(|one| ((*one).clone(), None)).collect();
     let mut all: Vec<Stmt> = (rest.into_iter())
         .map(|value| around(&first, Stmt::Store(Store { value, ..store.clone() })))
@@ -351,13 +354,9 @@ impl Search<'_> {
                     Some(terms) => (terms, right),
                     None => (self.peeled(right)?, left),
                 };
-                // What is infinite makes no number of a sum without terms.
-                let mut divides = false;
-                other.visit(&mut |part| {
-                    divides |= matches!(part, Value::Div(..) | Value::Apply(..))
-                });
                 terms.value = (**other).clone() * terms.value;
-                (!divides).then_some(terms)
+                // What is infinite makes no number of a sum without terms.
+                is_finite(other, None).then_some(terms)
             }
             Value::Div(left, right) if self.how.kind == Reduction::Sum => {
                 let mut terms = self.peeled(left)?;
@@ -399,11 +398,11 @@ impl Search<'_> {
         match value {
             Value::Mul(left, right) => match self.taken(left) {
                 Some((given, left)) => {
-                    self.is_finite(right).then(|| (given, left * (**right).clone()))
+                    is_finite(right, Some(self.var)).then(|| (given, left * (**right).clone()))
                 }
                 None => {
                     let (given, right) = self.taken(right)?;
-                    self.is_finite(left).then(|| (given, (**left).clone() * right))
+                    is_finite(left, Some(self.var)).then(|| (given, (**left).clone() * right))
                 }
             },
             // 0 / 0 is what becomes of a term that is not sent, where the divisor is 0.
@@ -412,17 +411,6 @@ impl Search<'_> {
             }
             _ => None,
         }
-    }
-
-    /// Whether a factor is nowhere infinite because of where a term goes, as `1.0 / D[k]` may be: multiplied with 0,
-    /// that is what becomes of elements to which no term is sent.
-    fn is_finite(&self, factor: &Value) -> bool {
-        let mut finite = true;
-        factor.visit(&mut |part| {
-            let may_be = matches!(part, Value::Div(..) | Value::Apply(..));
-            finite &= !(may_be && part.mentions(self.var));
-        });
-        finite
     }
 
     /// `K[i] + 1` of `K[i] + 1 == index(k)`.
@@ -445,6 +433,17 @@ impl Search<'_> {
         let free = !given.index.mentions(var) && !given.offset.mentions(var);
         (free && given.buffer != self.target).then_some(given)
     }
+}
+
+/// Whether a factor is nowhere infinite; with a variable, because of where a term goes, as `1.0 / D[k]` may be:
+/// multiplied with 0, that is what becomes of elements to which no term is sent.
+fn is_finite(factor: &Value, because_of: Option<VarId>) -> bool {
+    let mut finite = true;
+    factor.visit(&mut |part| {
+        let may_be = matches!(part, Value::Div(..) | Value::Apply(..));
+        finite &= !(may_be && because_of.is_none_or(|var| part.mentions(var)));
+    });
+    finite
 }
 
 /// A loop whose variable integers give wherever its one statement does anything, as that statement. Integers are read

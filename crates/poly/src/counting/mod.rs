@@ -42,6 +42,9 @@ const MANY_RESIDUES: usize = 2;
 /// The number of systems and classes that it may look at then.
 const SOME: u64 = 2_000;
 
+/// Steps of isl that adding up these parts may take.
+const SOME_STEPS: u64 = 1_000_000;
+
 /// Counters with their workers and caches. All threads use the same one.
 #[derive(Debug)]
 pub struct Counting {
@@ -270,7 +273,10 @@ fn residues(context: &Context, question: &Question) -> Result<Option<Answer>> {
     if Set::parse(context, &question.text)?.existentials()? < MANY_RESIDUES {
         return Ok(None);
     }
-    match sum_up(context, question, &mut Budget::new(SOME, None)) {
+    // Adding up many parts may take much longer than finding them.
+    let summed =
+        context.budgeted(SOME_STEPS, || sum_up(context, question, &mut Budget::new(SOME, None)));
+    match summed {
         Err(Error::TooComplex { .. } | Error::Overflow { .. } | Error::Infinite { .. }) => Ok(None),
         answer => answer.map(Some),
     }

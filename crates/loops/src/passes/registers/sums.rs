@@ -105,7 +105,7 @@ impl Lowering<'_> {
             }
         } else if self.machine.has(ParallelLevel::Lanes)
             && sum.condition.is_none()
-            && instances.len() < self.chains()
+            && self.copies(sum, instances) > 1
         {
             // Nothing but independent loads hides how long memory takes to answer a lane.
             let (lower, upper) = (self.bound("lower", lower)?, self.bound("upper", upper)?);
@@ -115,8 +115,11 @@ impl Lowering<'_> {
         }
     }
 
-    fn chains(&self) -> usize {
-        usize::try_from(self.machine.scalar_chains).unwrap_or(1)
+    /// How many partial sums each of so many sums has side by side.
+    fn copies(&self, sum: &Sum, instances: &[Instance]) -> usize {
+        let wanted = sum.unroll.and_then(|unroll| usize::try_from(unroll).ok());
+        let chains = usize::try_from(self.machine.scalar_chains).unwrap_or(1);
+        wanted.unwrap_or(chains / instances.len()).max(1)
     }
 
     /// Sums of a few terms each.
@@ -162,14 +165,18 @@ impl Lowering<'_> {
     ) -> Lowered<Vec<RegId>> {
         let Terms { sum, instances, element } = terms;
         let body = associate(&sum.body, instances);
-        let copies = (self.chains() / instances.len()).max(1);
+        let copies = self.copies(sum, instances);
         let length = larger(minus(upper.into(), lower.into()), Index::Const(0));
         let length = self.wrapping("length", length);
         let end = self.wrapping("end", plus(lower.into(), whole(length, copies as i64 * sum.step)));
         let nothing = self.number(sum.kind.neutral(), false, element);
         let mut partial = vec![nothing; instances.len()];
         let mut start = lower;
-        for (copies, end) in [(copies, end), (1, upper)] {
+        let mut loops = vec![(copies, end), (1, upper)];
+        if copies == 1 {
+            loops.remove(0);
+        }
+        for (copies, end) in loops {
             let mut initial = partial;
             initial.resize(copies * instances.len(), nothing);
             let step = copies as i64 * sum.step;

@@ -17,6 +17,12 @@ const LONG: usize = 300;
 /// Elements that are cleared, or looked through, in the time in which one is loaded.
 const CLEARED: i64 = 8;
 
+fn parts(index: &Index) -> usize {
+    let mut count = 0;
+    index.visit(&mut |_| count += 1);
+    count
+}
+
 /// Estimates the statements of a function.
 pub(super) struct Estimate<'a> {
     /// The module with the functions that are called.
@@ -40,14 +46,13 @@ impl Estimate<'_> {
 
     /// The estimate, unless code cannot evaluate it: it loads what may not be there or be written meanwhile.
     fn known(&self, cost: Index) -> Option<Index> {
-        let (mut parts, mut fine) = (0, !cost.has_selections());
+        let mut fine = !cost.has_selections();
         cost.visit(&mut |part| {
-            parts += 1;
             if let Index::Load(buffer, at) = part {
                 fine &= self.args.contains(&(*buffer, Mode::In)) && at.free_vars().is_empty();
             }
         });
-        (fine && parts <= LONG).then_some(cost)
+        (fine && parts(&cost) <= LONG).then_some(cost)
     }
 
     fn block(&self, body: &[Stmt]) -> Option<Index> {
@@ -83,8 +88,9 @@ impl Estimate<'_> {
     fn repeated(&self, inner: &For) -> Option<Index> {
         // An iteration costs something, even an empty one.
         let body = self.averaged(&self.block(&inner.body)?.max(1.into()), &|_| true)?;
-        let all = total(inner.var, (&inner.lower, &inner.upper), &body);
-        Some(all.floor_div(inner.step))
+        let all = total(inner.var, (&inner.lower, &inner.upper), &body).floor_div(inner.step);
+        // Loops around this one would make it many times as long.
+        (parts(&all) <= 4 * LONG).then_some(all)
     }
 
     /// A walk: at most as many iterations as its variables are below what they are compared with. In it, and behind it,

@@ -51,6 +51,7 @@ mod replace_scalars;
 mod rims;
 mod schedule_threads;
 pub(super) mod selections;
+mod share_columns;
 mod skew;
 mod split_index_sets;
 mod split_reductions;
@@ -74,6 +75,7 @@ use super::pipeline::Sequence;
 pub const TILE: Sequence = Sequence {
     name: "tile",
     passes: &[
+        "share-columns",
         "read-once",
         "follow-diagonals",
         "pack-operands",
@@ -105,6 +107,16 @@ pub const TILE: Sequence = Sequence {
 
 /// The passes about tiles.
 pub(super) const PASSES: &[Pass] = &[
+    Pass {
+        name: "share-columns",
+        about: "compute blocks of columns for many sparse rows, a few chunks of them at a time",
+        example: Example {
+            before: "parallel i { parallel x hint(chunk 16) { C[..] = sum(n = pos[K * i] to pos[K * i + K]) v } }",
+            after: "parallel p { with W of 8192 { W[..] = 0.0 for c { for i { for x { W[..] += sum(n = ..) v } } } \
+                    C[..] = W[..] } }",
+        },
+        run: share_columns::run,
+    },
     Pass {
         name: "follow-diagonals",
         about: "make loops over diagonals of those over rows and columns, where tensors are stored by diagonals",

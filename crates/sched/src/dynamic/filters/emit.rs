@@ -1,19 +1,21 @@
 //! The statements that apply a filter.
 
 use dastac_iterate::{Linear, Operand};
-use dastac_loops::{For, Function, Index, Module, Stmt, Value, VarId, Workspace};
+use dastac_loops::polynomial::Polynomial;
+use dastac_loops::{
+    BufferId, Condition, For, Function, Index, Module, Stmt, Value, VarId, Workspace,
+};
 use dastac_stur::infer::InferredRule;
 use dastac_stur::program::TensorId;
 
 use super::super::walked::Dynamic;
-use super::shape::{Dimension, Shape, Term};
+use super::shape::{CHANNELS, Dimension, Shape, Term};
 use crate::SchedError;
 use crate::elements::buffer;
 use crate::nest::symbol;
 
 /// Pixels are computed in whole multiples of so many: no vector has more elements.
 const LINE: i64 = 16;
-
 /// Where elements of the picture's copy are.
 struct Copy {
     /// For each dimension of the picture: how far neighbours in it are apart, and neighbours modulo the stride.
@@ -61,6 +63,8 @@ impl Copy {
                 stride = stride * counts[place].1.clone();
             }
         }
+        // Then rows of vectors begin where lines of the cache do, if terms do not move them.
+        stride = (stride + (LINE - 1)).floor_div(LINE) * LINE;
         for (place, one) in dimensions.iter().enumerate().rev() {
             if one.pixel.is_none() {
                 strides[place].0 = stride.clone();
@@ -70,6 +74,23 @@ impl Copy {
         let length = (length + (LINE - 1)).floor_div(LINE) * LINE;
         let size = stride + length.clone();
         Copy { strides, counts, length, size }
+    }
+
+    /// Whether pixels are neighbours in the copy just as they are in the result: none moves over the picture.
+    fn is_dense(&self, shape: &Shape) -> bool {
+        let pixels = shape.dimensions.iter().filter(|one| one.pixel.is_some());
+        pixels.into_iter().all(|one| one.reach == Index::Const(0))
+    }
+
+    /// Whether all elements that pixels read are in the picture.
+    fn is_covered(&self, shape: &Shape) -> bool {
+        shape.dimensions.iter().zip(&self.counts).all(|(one, (count, _))| {
+            let stride = one.pixel.map_or(1, |(_, stride)| stride);
+            let last = (count.clone() - 1) * stride;
+            let beyond = one.extent.constant_difference(&last);
+            let still = one.pixel.is_none() || one.reach == Index::Const(0);
+            still && one.low == Index::Const(0) && beyond.is_some_and(|beyond| beyond >= 1)
+        })
     }
 }
 
@@ -89,28 +110,22 @@ impl Dynamic<'_> {
             module.fresh_buffer(format!("{name}.{what}"), head.element, size)
         };
         let image = own(module, "image", copy.size.clone());
-        let count =
-            shape.rows.iter().fold(Index::Const(1), |all, (_, extent)| all * extent.clone());
-        let size = count * copy.length.clone();
-        let pixels = own(module, "pixels", size.clone());
         let vars: Vec<VarId> = rule.statements[0]
             .iterators
             .iter()
             .map(|name| function.fresh_var(self.inferred.sets.names.isl(name)))
             .collect();
+        let subscripts: Vec<Index> = shape.head.iter().map(|at| Index::Var(vars[*at])).collect();
+        let place = self.place(module, rule.head, &subscripts)?;
+        // Pixels that are neighbours in the result go there at once.
+        let run = copy.is_dense(shape).then(|| run_of_pixels(shape, &vars, &place)).flatten();
         let row = shape.rows.iter().fold(Index::Const(0), |row, (at, extent)| {
             row * extent.clone() + Index::Var(vars[*at])
         });
-        let rows =
-            |body: Vec<Stmt>| {
-                shape.rows.iter().rev().fold(body, |body, (at, extent)| {
-                    vec![parallel(vars[*at], extent.clone(), body)]
-                })
-            };
 
         // The sums.
         let (x, n) = (function.fresh_var("x"), function.fresh_var("n"));
-        let list = &filter.levels[shape.rows.len()..];
+        let list = &filter.levels[shape.rows.len() + usize::from(shape.chunks.is_some())..];
         let coordinates: Vec<(usize, Index)> = shape
             .listed
             .iter()
@@ -121,45 +136,60 @@ impl Dynamic<'_> {
             })
             .collect();
         let position = list[0].arrays[0];
-        let ends = |of: Index| Index::Load(position, Box::new(of));
         let offset = offset(shape, &copy, &vars, &coordinates);
         let element = Value::load(image, offset + Index::Var(x));
         let body = Value::load(filter.values, Index::Var(n)) * element;
-        let sum = Value::sum(n, ends(row.clone()), ends(row.clone() + 1), body);
-        let at = row.clone() * copy.length.clone();
-        let sums = Stmt::set(pixels, at.clone() + Index::Var(x), sum);
-        function.hints.update(x, |hint| hint.columns = true);
-        let sums = rows(vec![parallel(x, copy.length.clone(), vec![sums])]);
-
-        // What is used of them.
-        let subscripts: Vec<Index> = shape.head.iter().map(|at| Index::Var(vars[*at])).collect();
-        let place = self.place(module, rule.head, &subscripts)?;
-        let from = shape.pixels.iter().fold(at, |from, (at, _)| {
-            let own = |one: &Dimension| one.pixel.is_some_and(|(pixel, _)| pixel == *at);
-            let stride = shape.dimensions.iter().position(own).map(|place| &copy.strides[place].0);
-            from + stride.map_or(Index::Const(0), |stride| stride.clone() * Index::Var(vars[*at]))
-        });
-        let mut value = Value::load(pixels, from);
+        let chunks = shape.chunks.clone().unwrap_or(Index::Const(1));
+        let first = row.clone() * chunks.clone();
+        let ends = |of: Index| Index::Load(position, Box::new(of));
+        let mut sum = Value::sum(n, ends(first.clone()), ends(first + chunks), body);
         if shape.coefficient != 1.0 {
-            value = Value::constant(shape.coefficient) * value;
+            sum = Value::constant(shape.coefficient) * sum;
         }
-        let mut used = vec![Stmt::set(buffer(rule.head), place, value)];
-        for at in shape.head.iter().rev() {
-            let mut all = shape.rows.iter().chain(&shape.pixels);
-            let extent = all.find(|(own, _)| own == at).map(|(_, extent)| extent.clone());
-            used = vec![parallel(vars[*at], extent.unwrap_or(Index::Const(0)), used)];
-        }
-
-        let body = [sums, used].concat();
-        let body =
-            Stmt::Workspace(Workspace { buffer: pixels, size, zero: false, instead: None, body });
+        function.hints.update(x, |hint| {
+            hint.chunk = Some(CHANNELS);
+            hint.beyond = run.is_some().then_some(LINE);
+        });
+        let sums =
+            |to: BufferId, at: Index, length: Index| {
+                let body = vec![parallel(x, length, vec![Stmt::set(to, at + Index::Var(x), sum)])];
+                shape.rows.iter().rev().fold(body, |body, (at, extent)| {
+                    vec![parallel(vars[*at], extent.clone(), body)]
+                })
+            };
         let mut all = self.picture(module, function, shape, (&copy, image))?;
-        all.push(body);
+        if let Some((first, length)) = run {
+            all.extend(sums(buffer(rule.head), first, length));
+        } else {
+            let at = row * copy.length.clone();
+            let count =
+                shape.rows.iter().fold(Index::Const(1), |all, (_, extent)| all * extent.clone());
+            let size = count * copy.length.clone();
+            let pixels = own(module, "pixels", size.clone());
+            // What is used of them.
+            let from = shape.pixels.iter().fold(at.clone(), |from, (at, _)| {
+                let own = |one: &Dimension| one.pixel.is_some_and(|(pixel, _)| pixel == *at);
+                let stride =
+                    shape.dimensions.iter().position(own).map(|place| &copy.strides[place].0);
+                let stride = stride.cloned().unwrap_or(Index::Const(0));
+                from + stride * Index::Var(vars[*at])
+            });
+            let value = Value::load(pixels, from);
+            let mut used = vec![Stmt::set(buffer(rule.head), place, value)];
+            for at in shape.head.iter().rev() {
+                let mut all = shape.rows.iter().chain(&shape.pixels);
+                let extent = all.find(|(own, _)| own == at).map(|(_, extent)| extent.clone());
+                used = vec![parallel(vars[*at], extent.unwrap_or(Index::Const(0)), used)];
+            }
+            let body = [sums(pixels, at, copy.length.clone()), used].concat();
+            let (zero, instead) = (false, None);
+            all.push(Stmt::Workspace(Workspace { buffer: pixels, size, zero, instead, body }));
+        }
         let size = copy.size.clone();
         Ok(vec![Stmt::Workspace(Workspace {
             buffer: image,
             size,
-            zero: true,
+            zero: !copy.is_covered(shape),
             instead: None,
             body: all,
         })])
@@ -191,25 +221,48 @@ impl Dynamic<'_> {
             let ((by, of_class), (count, classes)) = (&copy.strides[place], &copy.counts[place]);
             let var = function.fresh_var("h");
             let (mut first, mut moved) = (one.low.clone(), Index::Var(var) * by.clone());
+            let mut count = count.clone();
             if *classes != Index::Const(1) {
                 let class = function.fresh_var("class");
                 loops.push((class, Index::Const(0), classes.clone()));
                 first = first + Index::Var(class);
+                let most = one.reach.clone();
+                count = count + (most.clone() - Index::Var(class)).floor_div(stride)
+                    - most.floor_div(stride);
                 moved = moved + Index::Var(class) * of_class.clone();
             }
             // From the first that is in the picture to the last: 0 <= first + stride * var < extent.
             let lower = Index::Const(0) - first.clone().floor_div(stride);
             let upper = (one.extent.clone() - 1 - first.clone()).floor_div(stride) + 1;
-            loops.push((var, lower.max(Index::Const(0)), upper.min(count.clone())));
+            loops.push((var, lower.max(Index::Const(0)), upper.min(count)));
             from.push(first + Index::Var(var) * stride);
             to = to + moved;
         }
         let value = Value::load(buffer(shape.picture), self.place(module, shape.picture, &from)?);
         let body = vec![Stmt::set(image, to, value)];
-        Ok(loops.into_iter().rev().fold(body, |body, (var, lower, upper)| {
+        let all = loops.into_iter().rev().fold(body, |body, (var, lower, upper)| {
             vec![Stmt::For(For::new(var, lower, upper, body).parallel())]
-        }))
+        });
+        // Where there is no pixel, or no row of the filter, the picture may not be stored.
+        let extents = shape.rows.iter().chain(&shape.pixels).map(|(_, extent)| extent.clone());
+        let some = extents.map(|extent| Index::Const(1).at_most(extent));
+        Ok(vec![Stmt::when(Condition::all(some.collect::<Vec<_>>()), all)])
     }
+}
+
+/// The place of the first pixel in the result, and how many pixels follow it there, if all of them do in their order.
+fn run_of_pixels(shape: &Shape, vars: &[VarId], place: &Index) -> Option<(Index, Index)> {
+    let mut length = Index::Const(1);
+    let mut first = place.clone();
+    for (at, extent) in shape.pixels.iter().rev() {
+        let apart = Polynomial::of(&place.stride(vars[*at])?)?;
+        if !apart.plus(&Polynomial::of(&length)?, -1)?.is_zero() {
+            return None;
+        }
+        length = length * extent.clone();
+        first = first.substitute(vars[*at], &Index::Const(0));
+    }
+    Some((first, length))
 }
 
 fn parallel(var: VarId, extent: Index, body: Vec<Stmt>) -> Stmt {

@@ -7,13 +7,14 @@
 //! the stride) outermost; the pixels of all rows are one loop, in which those that rows of the copy have beyond the
 //! result's are computed and not used; and what the filter stores is a sum for each of its rows.
 //!
-//! Before -> after, of `O(m, p, q) := I(c, p + r - 1, q + s - 1) * F(m, c, r, s)`, `F` read from a copy in `DCSS`:
+//! Before -> after, of `O(m, p, q) := I(c, p + r - 1, q + s - 1) * F(m, c, r, s)`, where `F` is read from a copy in rows,
+//! each in `K` chunks of 16 channels, with lists of entries:
 //! ```text
 //! with O.image of C * (M + 2) * (N + 2) + .. zero {
 //!   parallel c, h, w { O.image[.. c + (N + 2) * (h + 1) + w + 1] = I[..] }
 //!   with O.pixels of Q * L {
 //!     parallel m = 0 to Q { parallel x = 0 to L {
-//!       O.pixels[L * m + x] = sum(n = F.pos1[m] to F.pos1[m + 1]) F[n] * O.image[.. F.crd1[n] + .. F.crd2[n] + .. + x]
+//!       O.pixels[L * m + x] = sum(n = F.pos2[K * m] to F.pos2[K * m + K]) F[n] * O.image[.. F.crd2[n] + .. + x]
 //!     } }
 //!     parallel m, p, q { O[..] = O.pixels[L * m + (N + 2) * p + q] }
 //!   }
@@ -23,6 +24,10 @@
 //! and the head; of the filter alone; and of the head and the picture alone. Any number of each, strides, dilation and
 //! orders of dimensions make no difference. A subscript of the filter that is several iterators in one, `9 * c + 3 * r
 //! + s`, is taken apart by its coefficients.
+//!
+//! Where pixels are neighbours in the result as they are in the copy, as those of filters of one pixel, sums go to the
+//! result at once. Which blocks of pixels are computed for which filters, and for how many chunks at a time, is left to
+//! the passes of a target (`share-columns`).
 //!
 //! A zero around the picture stands for an element that does not exist. Where a weight is infinite or not a number, its
 //! product with that zero is not a number.

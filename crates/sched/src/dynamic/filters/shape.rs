@@ -1,5 +1,6 @@
 //! Which rules apply a filter to a picture, and what their iterators are then.
 
+use dastac_formats::format::{IndexMap, LevelExpr};
 use dastac_formats::{Format, Level};
 use dastac_iterate::{Linear, Walking};
 use dastac_layout::affine_to_index;
@@ -16,13 +17,19 @@ use crate::SchedError;
 use crate::elements::extents;
 use crate::nest::symbol;
 
+/// So many channels are the smallest part of a row of the filter that is applied by itself.
+pub(super) const CHANNELS: i64 = 16;
+
 /// A rule that applies a filter. Iterators are numbered as in its statement; in expressions the variable `VarId(n)` is
 /// iterator `n`.
 pub(super) struct Shape {
     /// The number that products are multiplied with.
     pub coefficient: f64,
-    /// The format in which the filter is read: dense rows, below each a list of entries.
+    /// The format in which the filter is read: dense rows, below each its chunks of channels, if it has some, and below
+    /// these a list of entries.
     pub format: Format,
+    /// How many chunks of so many channels a row has.
+    pub chunks: Option<Index>,
     /// The iterators of the filter's rows, outermost first, with their extents.
     pub rows: Vec<(usize, Index)>,
     /// The dimensions of the filter that its entries have coordinates of, in the order of the format.
@@ -110,6 +117,21 @@ impl Dynamic<'_> {
 }
 
 impl Shape {
+    /// Whether the copy has just the elements of the picture that are read: what is added to a pixel's place takes all
+    /// values from the first to the last.
+    fn copies_what_is_read(&self) -> bool {
+        self.dimensions.iter().all(|one| {
+            let steps = match one.offset.terms() {
+                [] => true,
+                [(_, by)] => by.abs() == 1,
+                _ => false,
+            };
+            let known =
+                one.pixel.is_none_or(|(_, stride)| stride == 1) || one.reach.as_const().is_some();
+            steps && known
+        })
+    }
+
     /// Whether it is more than a product of matrices, which needs no copies.
     fn is_worth_it(&self) -> bool {
         let slides = |one: &Dimension| one.pixel.is_some() && one.reach != Index::Const(0);
@@ -216,10 +238,19 @@ impl Recognition<'_> {
                 listed.push(term.dimension);
             }
         }
-        let Some(format) = listing(&row_dimensions, &listed) else { return Ok(None) };
+        // Channels of the picture, the first coordinates of entries, which are cut into chunks.
+        let chunk = terms.first().filter(|term| !place(term.iterator).0).map(|term| {
+            let extent = extents[term.dimension].clone();
+            (term.divisor.saturating_mul(CHANNELS), extent)
+        });
+        let chunk = chunk.filter(|(by, extent)| extent.as_const().is_none_or(|one| one > *by));
+        let by = chunk.as_ref().map(|(by, _)| *by);
+        let Some(format) = listing(&row_dimensions, &listed, by) else { return Ok(None) };
+        let chunks = chunk.map(|(by, extent)| (extent - 1).floor_div(by) + 1);
         Ok(Some(Shape {
             coefficient: self.statement.coefficient,
             format,
+            chunks,
             rows,
             listed,
             terms,
@@ -250,7 +281,11 @@ impl Recognition<'_> {
             expected = expected.intersect(&map.intersect_range(&within(tensor)?)?.domain()?)?;
             let layout = &layouts[tensor.0];
             if tensor != self.filter.tensor {
-                let all = within(tensor)?.intersect_params(&layout.stored.params_set()?)?;
+                let all = match tensor == self.picture.tensor && shape.copies_what_is_read() {
+                    true => self.read()?,
+                    false => within(tensor)?,
+                };
+                let all = all.intersect_params(&layout.stored.params_set()?)?;
                 if !all.is_subset(&layout.stored)? {
                     return Ok(false);
                 }
@@ -266,6 +301,22 @@ impl Recognition<'_> {
             }
         }
         Ok(expected.is_subset(&self.statement.domain)?)
+    }
+}
+
+impl Recognition<'_> {
+    /// The elements of the picture that are read in one dimension each, as far as that one is concerned.
+    fn read(&self) -> Result<Set, SchedError> {
+        let inferred = self.dynamic.inferred;
+        let (sets, picture) = (&inferred.sets, &inferred.tensors[self.picture.tensor.0]);
+        let read = sets.access(&self.statement.iterators, &self.picture.subscripts)?;
+        let read = self.statement.domain.apply(&read)?;
+        let mut all = sets.box_set(&picture.iterators, &picture.extents)?;
+        for iterator in &picture.iterators {
+            let one = sets.access(&picture.iterators, &[Affine::name(iterator)])?;
+            all = all.intersect(&one.intersect_range(&read.apply(&one)?)?.domain()?)?;
+        }
+        Ok(all)
     }
 }
 
@@ -337,9 +388,14 @@ fn dimension(
     Some(Dimension { offset, pixel, low, reach, extent })
 }
 
-/// Dense rows, below each a list of entries.
-fn listing(rows: &[usize], listed: &[usize]) -> Option<Format> {
+/// Dense rows, below each a list of entries; between them chunks of so many coordinates of the first listed dimension.
+fn listing(rows: &[usize], listed: &[usize], chunk: Option<i64>) -> Option<Format> {
     let mut levels = vec![Level::DENSE; rows.len()];
+    let mut map: Vec<LevelExpr> = rows.iter().map(|at| LevelExpr::dimension(*at)).collect();
+    if let (Some(by), Some(first)) = (chunk, listed.first()) {
+        levels.push(Level::DENSE);
+        map.push(LevelExpr::dimension(*first).quotient(by)?);
+    }
     let last = listed.len() - 1;
     levels.extend((0..=last).map(|nth| match (nth, nth == last) {
         (0, true) => Level::COMPRESSED,
@@ -347,5 +403,7 @@ fn listing(rows: &[usize], listed: &[usize]) -> Option<Format> {
         (_, true) => Level::SINGLETON,
         (_, false) => Level::SINGLETON_NONUNIQUE,
     }));
-    Format::new(levels, [rows, listed].concat()).ok()
+    map.extend(listed.iter().map(|at| LevelExpr::dimension(*at)));
+    let map = IndexMap::new(rows.len() + listed.len(), map).ok()?;
+    Format::with_map(levels, map).ok()
 }

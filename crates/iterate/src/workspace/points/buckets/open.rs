@@ -139,9 +139,7 @@ impl Buckets {
                 Stmt::For(inner) if self.is_whole() && self.is_apart(&inner) => {
                     let part = emit.var("part");
                     let own = Index::Var(part);
-                    let lower = inner.lower.iter().cloned().reduce(Index::max);
-                    let upper = inner.upper.iter().cloned().reduce(Index::min);
-                    let bounds = (lower.unwrap_or(0.into()), upper.unwrap_or(0.into()));
+                    let bounds = inner.ends();
                     let length = (bounds.1 - bounds.0.clone()).max(Index::Const(0));
                     let at = |part: Index| {
                         bounds.0.clone() + (length.clone() * part).quotient(self.parts())
