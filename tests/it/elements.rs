@@ -142,3 +142,73 @@ fn integers_are_verified_exactly() {
         assert!(!outcome.agrees(), "{element}: {outcome:?}");
     }
 }
+
+/// What is compared, cast or computed with before it is stored does not wrap around or get rounded on the way.
+#[test]
+fn parts_of_rules_hold_their_values() {
+    let bytes = "types: k = u8, A = u8, y = T\n";
+    let cases: &[(&str, &str, &str, &[f64])] = &[
+        (bytes, "f64", "y := ((sum(i) k(i)) > 300)", &[1.0]),
+        (bytes, "f64", "y := ((mean(i) k(i)) > 150)", &[1.0]),
+        (bytes, "i64", "y := i64(sum(i) k(i))", &[600.0]),
+        (bytes, "u8", "y := min(sum(i) k(i), 255)", &[255.0]),
+        (bytes, "u8", "y(i) := u8(mean(j) A(i, j))", &[116.0, 2.0, 255.0]),
+        (bytes, "u8", "y(i) := (sum(j) A(i, j)) // N", &[116.0, 2.0, 255.0]),
+        (bytes, "f64", "y(i) := ((std(j) A(i, j)) > 50)", &[1.0, 0.0, 0.0]),
+        (bytes, "u8", "y(i) := where((sum(j) A(i, j)) > 300, A(i, 0), 0)", &[200.0, 0.0, 255.0]),
+        (bytes, "f64", "y := argmax(i) sum(j) A(i, j)", &[2.0]),
+        (bytes, "i64", "y := argmax(i) sum(j) A(i, j) / k(j)", &[2.0]),
+        (bytes, "i64", "y(i) := A(i, 1)^2 - square(A(i, 0)) * 2", &[-70000.0, 2.0, -65025.0]),
+        (bytes, "f64", "y := count(i) A(i, 0) / A(i, 2) > 1", &[1.0]),
+        (bytes, "f64", "y := argmin(i) A(i, 0) * (A(i, 1) > 10)", &[0.0]),
+        (bytes, "f64", "y := argmax(i) -A(i, 0) * (A(i, 0) > 255)", &[f64::INFINITY]),
+        (
+            "types: A = f32, k = f32, y = T\n",
+            "f64",
+            "y := argmax(i) (A(i, 0) * A(i, 1) / 3)",
+            &[2.0],
+        ),
+        (
+            "types: A = f16, k = f16, y = T\n",
+            "f64",
+            "y(i) := (300 * A(i, 1) > mean(j) 300 * A(i, j))",
+            &[0.0; 3],
+        ),
+        ("types: y = T\n", "f64", "y := sum(i) -k(i)", &[-600.0]),
+        ("types: y = T\n", "f64", "y := max(i) -A(i, 0) * 2", &[-2.0]),
+    ];
+    for (types, element, rule, expected) in cases {
+        // Only what the rule reads may be said.
+        let reads = |name: &str| rule.contains(&format!("{name}("));
+        let said = types.trim_start_matches("types: ").trim_end().replace('T', element);
+        let said: Vec<&str> =
+            said.split(", ").filter(|one| one.starts_with('y') || reads(&one[..1])).collect();
+        let mut source = format!("symbols: N\ntypes: {}\n{rule}\n", said.join(", "));
+        for (name, rest) in
+            [("A", "(i, j) := (0 <= i < N) * (0 <= j < N)"), ("k", "(i) := (0 <= i < N)")]
+        {
+            source += &if reads(name) { format!("{name}:D{rest}\n") } else { String::new() };
+        }
+        let sizes = BTreeMap::from([("N".to_string(), 3)]);
+        let built = compile(&source, BuildOptions::default());
+        let built = built.unwrap_or_else(|error| panic!("{error:?}\n{source}"));
+        let mut runner = Runner::new(built, &sizes, 1).unwrap();
+        let program = runner.built().program().clone();
+        runner.make_movement().unwrap();
+        let mut inputs = BTreeMap::new();
+        let matrix = vec![200, 100, 50, 1, 2, 3, 255, 255, 255];
+        for (name, shape, values) in [("A", vec![3, 3], matrix), ("k", vec![3], vec![200_i64; 3])] {
+            let Some(id) = program.find(name) else { continue };
+            let data = Storage::from(values).cast(program.tensor(id).element).unwrap();
+            let own = dastac::runtime::TensorId(id.0);
+            runner.instance_mut().set_elements(own, data.view(), &shape, None).unwrap();
+            inputs.insert(id, Array { shape, data });
+        }
+        runner.execute().unwrap();
+        let outcome = runner.verify(&inputs).unwrap();
+        assert!(outcome.agrees(), "{rule}: {outcome:?}");
+        let own = dastac::runtime::TensorId(program.find("y").unwrap().0);
+        let found = runner.instance_mut().packed_mut(own).unwrap().view().to_f64();
+        assert_eq!(found, *expected, "{rule}");
+    }
+}

@@ -397,6 +397,14 @@ pub enum Operation {
     Cast(Element),
 }
 
+/// Whether a power with this exponent is a product of a few factors, so that powers of integers are integers.
+pub fn is_product(exponent: f64) -> bool {
+    exponent.fract() == 0.0 && (1.0..=MOST_FACTORS).contains(&exponent)
+}
+
+/// A power of more factors is no product.
+pub const MOST_FACTORS: f64 = 4.0;
+
 impl Operation {
     /// How many arguments it takes.
     pub fn arity(self) -> usize {

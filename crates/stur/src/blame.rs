@@ -33,6 +33,7 @@ pub fn blame(error: &Error, what: &str, span: Span) -> Option<Diagnostic> {
         }
         Error::Load(_)
         | Error::Isl { .. }
+        | Error::Incomplete { .. }
         | Error::Parse { .. }
         | Error::Deadline { .. }
         | Error::Infinite { .. }

@@ -154,6 +154,7 @@ impl Lexer<'_> {
             '−' | '–' => Some("write `-`"),
             '·' | '×' | '∗' => Some("write `*`"),
             '_' => Some("a name begins with a letter"),
+            '.' if rest.starts_with(".T") => Some("the transpose of `A(i, j)` is `A(j, i)`"),
             '.' => Some("a number begins with a digit: `0.5`"),
             '[' | ']' | '{' | '}' => Some("subscripts and groups stand in `(` and `)`"),
             '|' if !rest.starts_with("||") => Some("an absolute value is `abs(x)`"),

@@ -191,7 +191,7 @@ fn syntax_of_lines() {
         expect![[r#"
             E0003 `Q` is not a kind of structure
               @ 2..3 "Q": unknown
-              = `:D` gives the dimensions, `:U` the unique set, `:R` the redundancy map, `:F` the format of a dynamically sparse tensor
+              = `:D` gives the dimensions, `:U` the unique set, `:R` the redundancy map, `:F` the format of a dynamically sparse tensor; `types: A = f32` gives the type of elements
         "#]],
     );
     errors(
@@ -738,18 +738,18 @@ fn complex_numbers() {
     };
     errors(
         &source(
-            "x = complex64, n = i32, t = bool",
+            "x = complex64, y = f64, n = i32, t = bool",
             "y(i) := b(i) * x(i)\nn() := x(i)\nt() := or(i) x(i)",
         ),
         expect![[r#"
             E0131 `y` has elements of type f64
-              @ 66..70 "x(i)": `x` has elements of type complex64
+              @ 75..79 "x(i)": `x` has elements of type complex64
               = what is computed of complex numbers is complex: make its elements complex128, or take `real(..)`, `imag(..)` or `abs(..)`
             E0131 `n` has elements of type i32
-              @ 78..82 "x(i)": `x` has elements of type complex64
+              @ 87..91 "x(i)": `x` has elements of type complex64
               = what is computed of complex numbers is complex: make its elements complex128, or take `real(..)`, `imag(..)` or `abs(..)`
             E0131 `t` has elements of type bool
-              @ 96..100 "x(i)": `x` has elements of type complex64
+              @ 105..109 "x(i)": `x` has elements of type complex64
               = what is computed of complex numbers is complex: make its elements complex128, or take `real(..)`, `imag(..)` or `abs(..)`
         "#]],
     );

@@ -3,15 +3,19 @@
 
 mod inline;
 mod masked;
+mod names;
+mod shared;
 
 use std::collections::BTreeSet;
 
-use dastac_elements::Function;
+use dastac_elements::{Element, Function};
 use masked::{Inputs, Mask};
+use names::{bound_in, collect, read, visit_terms};
+use shared::{Canonical, Shared};
 
-use crate::affine::visit_names;
 use crate::ast::{
     Aspect, Expr, ExprKind, File, Item, Name, Operation, ReduceOp, RuleItem, Term, TypeItem,
+    is_product,
 };
 
 /// The file with a rule for each reduction that is not all of a right-hand side. The rules come before the one that
@@ -23,6 +27,7 @@ pub(super) fn reductions(file: &File) -> File {
         symbols: BTreeSet::new(),
         inputs: Inputs::of(file),
         added: Vec::new(),
+        shared: Vec::new(),
     };
     for item in &file.items {
         match item {
@@ -48,6 +53,7 @@ pub(super) fn reductions(file: &File) -> File {
                 let head = rule.tensor.text.clone();
                 inline::sums(&mut rule, &work.symbols);
                 let adds = rule.reduction.as_ref().is_none_or(|one| one.operator == ReduceOp::Sum);
+                work.shared.clear();
                 let place = Place { masks: Vec::new(), is_factor: adds, own: false };
                 work.within(&head, &rule.iterators.clone(), &mut rule.body, place);
                 let domain = domain_of(file, &rule.tensor.text);
@@ -56,7 +62,7 @@ pub(super) fn reductions(file: &File) -> File {
                         true => read(&part.body),
                         false => vec![head.clone()],
                     };
-                    types.push((of, part.tensor.clone(), part.body.clone()));
+                    types.push((of, part.tensor.text.clone(), own));
                     if let Some(mask) = mask {
                         items.extend(work.inputs.restrict(&mut part, &mask).into_iter().flatten());
                     } else {
@@ -70,15 +76,35 @@ pub(super) fn reductions(file: &File) -> File {
             item => items.push(item.clone()),
         }
     }
+    let rules = items.iter().filter_map(|item| match item {
+        Item::Rule(rule) if rule.aspect == Aspect::Value => Some(rule.clone()),
+        _ => None,
+    });
+    let rules: Vec<RuleItem> = rules.collect();
     for item in &mut items {
         let Item::Types(entries, _) = item else { continue };
-        for (of, part, body) in &types {
-            if let Some(element) = element_of(of, body, entries) {
-                entries.push(TypeItem { tensor: part.clone(), element });
+        for rule in &rules {
+            let part = types.iter().find(|(_, part, _)| *part == rule.tensor.text);
+            let element = match part {
+                Some((of, _, own)) => {
+                    let found = element_of(of, &rule.body, entries);
+                    found.map(|name| wide(name, rule, *own, (entries, &work.symbols)))
+                }
+                None => complex_head(rule, entries),
+            };
+            if let Some(element) = element {
+                entries.push(TypeItem { tensor: rule.tensor.clone(), element });
             }
         }
     }
     File { items }
+}
+
+/// The type of a head of which none is said, if what it is computed of is complex.
+fn complex_head(rule: &RuleItem, entries: &[TypeItem]) -> Option<Name> {
+    let said = entries.iter().any(|entry| entry.tensor.text == rule.tensor.text);
+    let adds = rule.reduction.as_ref().is_none_or(|one| one.operator == ReduceOp::Sum);
+    complex_in(&rule.body, entries).filter(|_| adds && !said)
 }
 
 /// The type of a part of a rule, which is that of some tensors: real if its value is real, as `abs(z(i))` is where `z`
@@ -95,11 +121,69 @@ fn element_of(tensors: &[String], body: &Term, entries: &[TypeItem]) -> Option<N
     }
 }
 
+/// The type in which a part of a rule is stored: one that holds what is computed of elements of this type, as it is
+/// compared, cast or computed with before it is stored in the head. Sums of small integers are i64; what is compared or
+/// cast is i64 or f64, so that it is not rounded; 16-bit floats are f32.
+fn wide(
+    name: Name,
+    rule: &RuleItem,
+    own: bool,
+    (entries, symbols): (&[TypeItem], &BTreeSet<String>),
+) -> Name {
+    let operator = rule.reduction.as_ref().map(|one| one.operator);
+    let Some(element) = Element::named(&name.text) else { return name };
+    let exact = matches!(operator, Some(ReduceOp::Min | ReduceOp::Max))
+        && matches!(rule.body, Term::Access { reciprocal: false, .. });
+    let text = match element {
+        _ if operator == Some(ReduceOp::Or) || exact || element.is_complex() => return name,
+        _ if own && !element.is_integer() => "f64",
+        Element::F16 | Element::Bf16 => "f32",
+        _ if !element.is_integer() => return name,
+        _ if is_integral(&rule.body, entries, symbols) => "i64",
+        // A head of integers says what is wrong.
+        _ if !own => return name,
+        _ => "f64",
+    };
+    Name { text: text.into(), span: name.span }
+}
+
+/// Whether what is computed of integers is an integer.
+fn is_integral(term: &Term, entries: &[TypeItem], symbols: &BTreeSet<String>) -> bool {
+    let all = |parts: &[Term]| parts.iter().all(|part| is_integral(part, entries, symbols));
+    match term {
+        Term::Access { reciprocal: true, .. } | Term::Number { reciprocal: true, .. } => false,
+        Term::Access { tensor, position, .. } => {
+            let said = entries.iter().find(|entry| entry.tensor.text == tensor.text);
+            let element = said.and_then(|entry| Element::named(&entry.element.text));
+            position.is_some()
+                || symbols.contains(&tensor.text)
+                || element.is_some_and(|element| element.is_integer())
+        }
+        Term::Number { value, .. } => value.fract() == 0.0,
+        Term::Comparison(_) | Term::Index(_) => true,
+        Term::Call { operation, arguments, .. } => match operation {
+            Operation::Compare(_) => true,
+            Operation::Cast(element) => element.is_integer(),
+            Operation::Where => all(&arguments[1..]),
+            Operation::Min | Operation::Max => all(arguments),
+            Operation::Function(Function::Pow) => match &arguments[..] {
+                [base, Term::Number { value, reciprocal: false, .. }] => {
+                    is_product(*value) && is_integral(base, entries, symbols)
+                }
+                _ => false,
+            },
+            Operation::Function(function) => function.of_integers() && all(arguments),
+            Operation::Divide => false,
+        },
+        other => all(other.parts()),
+    }
+}
+
 /// The type of the first complex tensor that makes a term complex.
 fn complex_in(term: &Term, entries: &[TypeItem]) -> Option<Name> {
     match term {
-        Term::Access { tensor, position: None, .. } => {
-            let entry = entries.iter().find(|entry| entry.tensor.text == tensor.text);
+        Term::Access { tensor: name, position: None, .. } | Term::Index(name) => {
+            let entry = entries.iter().find(|entry| entry.tensor.text == name.text);
             let element = entry.map(|entry| entry.element.clone());
             element.filter(|name| name.text.starts_with("complex"))
         }
@@ -111,11 +195,6 @@ fn complex_in(term: &Term, entries: &[TypeItem]) -> Option<Name> {
         Term::Call { operation: Operation::Compare(_) | Operation::Cast(_), .. } => None,
         Term::Call { operation: Operation::Where, arguments, .. } => {
             arguments.iter().skip(1).find_map(|part| complex_in(part, entries))
-        }
-        Term::Index(name) => {
-            let entry = entries.iter().find(|entry| entry.tensor.text == name.text);
-            let element = entry.map(|entry| entry.element.clone());
-            element.filter(|name| name.text.starts_with("complex"))
         }
         other => other.parts().iter().find_map(|part| complex_in(part, entries)),
     }
@@ -130,18 +209,15 @@ fn common(tensors: &[String], entries: &[TypeItem]) -> Option<Name> {
     let said: Vec<Option<&Name>> = said.collect();
     let complex = said.iter().flatten().find(|name| name.text.starts_with("complex"));
     let first = said.first().copied().flatten()?;
-    let same = said.iter().all(|other| other.is_some_and(|name| name.text == first.text));
+    let is_integer =
+        |name: &Name| Element::named(&name.text).is_some_and(|element| element.is_integer());
+    let integers = said.iter().all(|other| other.is_some_and(is_integer));
+    let same =
+        integers || said.iter().all(|other| other.is_some_and(|name| name.text == first.text));
     match same {
         true => Some(first.clone()),
         false => complex.map(|name| (*name).clone()),
     }
-}
-
-/// All tensors that a term reads.
-fn read(term: &Term) -> Vec<String> {
-    let mut names = BTreeSet::new();
-    collect(term, &mut names);
-    names.into_iter().collect()
 }
 
 /// The `:D` of a tensor.
@@ -202,30 +278,6 @@ fn part_of_domain(rule: &RuleItem, domain: &RuleItem, part: &RuleItem) -> Option
     })
 }
 
-/// The names that bound themselves: subscripts, and what is compared.
-fn bound_in(term: &Term, names: &mut BTreeSet<String>) {
-    match term {
-        Term::Access { subscripts, .. } => {
-            names.extend(subscripts.iter().filter_map(|subscript| match &subscript.kind {
-                ExprKind::Name(name) => Some(name.clone()),
-                _ => None,
-            }));
-        }
-        Term::Comparison(_) => visit_terms(term, &mut |name, _| {
-            names.insert(name.into());
-        }),
-        other => other.parts().iter().for_each(|part| bound_in(part, names)),
-    }
-}
-
-/// All names of tensors.
-fn collect(term: &Term, names: &mut BTreeSet<String>) {
-    if let Term::Access { tensor, .. } = term {
-        names.insert(tensor.text.clone());
-    }
-    term.parts().iter().for_each(|part| collect(part, names));
-}
-
 struct Desugar<'f> {
     taken: BTreeSet<String>,
     symbols: BTreeSet<String>,
@@ -233,6 +285,8 @@ struct Desugar<'f> {
     /// Rules, whether their elements are of the type of what they read, and the sparse inputs at whose elements theirs
     /// are needed.
     added: Vec<(RuleItem, bool, Option<Mask>)>,
+    /// The same of the rule at hand, to be used again.
+    shared: Vec<Shared>,
 }
 
 /// Where a term stands.
@@ -294,17 +348,29 @@ impl Desugar<'_> {
         if let Some(mask) = &mask {
             free.clone_from(&mask.iterators);
         }
-        let name = self.name(head);
-        let tensor = Name { text: name, span: *span };
-        let expression =
-            |name: &Name| Expr { kind: ExprKind::Name(name.text.clone()), span: name.span };
-        let element = Term::Access {
+        let expression = |name: &String| Expr { kind: ExprKind::Name(name.clone()), span: *span };
+        let element = |tensor: Name, subscripts: &[String]| Term::Access {
             position: None,
-            tensor: tensor.clone(),
-            subscripts: free.iter().map(expression).collect(),
+            tensor,
+            subscripts: subscripts.iter().map(expression).collect(),
             reciprocal: false,
             span: *span,
         };
+        let own = own && !is_or;
+        let canonical = match &mask {
+            None => Canonical::of(reduction, body, own, &self.symbols),
+            Some(_) => None,
+        };
+        if let Some((tensor, subscripts)) = canonical.as_ref().and_then(|it| it.known(&self.shared))
+        {
+            *term = element(Name { span: *span, ..tensor }, &subscripts);
+            return;
+        }
+        let name = self.name(head);
+        let tensor = Name { text: name, span: *span };
+        let subscripts: Vec<String> = free.iter().map(|name| name.text.clone()).collect();
+        self.shared.extend(canonical.and_then(|it| it.shared(&tensor, &subscripts)));
+        let element = element(tensor.clone(), &subscripts);
         let rule = RuleItem {
             tensor,
             aspect: Aspect::Value,
@@ -315,7 +381,7 @@ impl Desugar<'_> {
             summed: Vec::new(),
             span: *span,
         };
-        self.added.push((rule, own && !is_or, mask));
+        self.added.push((rule, own, mask));
         *term = element;
     }
 
@@ -329,22 +395,5 @@ impl Desugar<'_> {
             }
             number += 1;
         }
-    }
-}
-
-/// Calls `visit` with each name of an iterator or symbol.
-fn visit_terms(term: &Term, visit: &mut dyn FnMut(&str, crate::ast::Span)) {
-    match term {
-        Term::Access { subscripts, position, .. } => {
-            subscripts.iter().for_each(|subscript| visit_names(subscript, visit));
-            if let Some(position) = position {
-                visit(&position.text, position.span);
-            }
-        }
-        Term::Comparison(comparison) => {
-            comparison.operands.iter().for_each(|operand| visit_names(operand, visit));
-        }
-        Term::Index(name) => visit(&name.text, name.span),
-        other => other.parts().iter().for_each(|part| visit_terms(part, visit)),
     }
 }

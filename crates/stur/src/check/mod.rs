@@ -10,6 +10,7 @@ mod fills;
 mod formats;
 mod functions;
 pub mod limits;
+mod misspelt;
 mod order;
 mod products;
 mod ranks;
@@ -177,6 +178,7 @@ impl<'a> Checker<'a> {
         let unused = self.symbols.iter().filter(|(name, _)| !self.used_symbols.contains(name));
         program.unused_symbols = unused.map(|(name, _)| name.clone()).collect();
         self.unused(&program);
+        self.misspelt(&program);
         program
     }
 

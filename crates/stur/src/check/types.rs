@@ -5,7 +5,7 @@
 //! values, and since they have no order, they are only added and multiplied.
 
 use super::Checker;
-use crate::ast::{CompareOp, Operation, PLACE, Span};
+use crate::ast::{CompareOp, Operation, PLACE, Span, is_product};
 use crate::coefficient::Coefficient;
 use crate::diagnostic::Diagnostic;
 use crate::program::{Applied, Element, Product, Program, Role, Rule, Scalar, Structure, Tensor};
@@ -267,6 +267,7 @@ fn of_reals(function: &Applied) -> Option<Wrong> {
     fn within(value: &Scalar, wrong: &mut Option<String>) {
         let label = match value {
             Scalar::Apply(Operation::Divide, _) => Some("a quotient".to_string()),
+            Scalar::Apply(Operation::Function(Function::Pow), parts) if is_whole(parts) => None,
             Scalar::Apply(Operation::Function(function), _) if !function.of_integers() => {
                 Some(format!("`{}` of integers", function.name()))
             }
@@ -283,6 +284,11 @@ fn of_reals(function: &Applied) -> Option<Wrong> {
     }
     within(&function.value, &mut wrong);
     wrong.map(|label| (function.span, label))
+}
+
+/// Whether a power is a product.
+fn is_whole(parts: &[Scalar]) -> bool {
+    matches!(parts, [_, Scalar::Number(by)] if is_product(*by))
 }
 
 /// Whether an element is only read where it is cast to an integer.

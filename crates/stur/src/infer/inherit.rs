@@ -21,6 +21,7 @@ use super::transforms::{self, Searched};
 use super::{InferError, Space, Structured};
 use crate::coefficient::Coefficient;
 use crate::program::{Product, Rule, TensorId};
+use crate::semiring::Semiring;
 use crate::sets::{Affine, Atom, Extent, Sets};
 
 /// At most this many candidates are tried for one rule.
@@ -71,7 +72,10 @@ pub(crate) fn inherit<'a>(
     if !inherit.relations.is_empty() || !inherit.tells_apart() {
         for candidate in inherit.candidates()? {
             for (map, coefficient) in inherit.sound(&candidate)? {
-                quotient.merge(&map, &coefficient)?;
+                // A multiple of all values is one of their sum: the least of `-x` is not that of `x`, negated.
+                if coefficient.is_one() || rule.semiring == Semiring::SumTimes {
+                    quotient.merge(&map, &coefficient)?;
+                }
             }
         }
     }
@@ -197,7 +201,11 @@ impl Inherit<'_, '_> {
         if pairs.is_subset(&self.support.identity()?)? {
             return Ok(());
         }
-        let map = pairs.lexmin()?.coalesce()?;
+        // A partner that isl does not find is redundancy that is not used.
+        let map = match pairs.lexmin() {
+            Err(dastac_poly::Error::Incomplete { .. }) => return Ok(()),
+            map => map?.coalesce()?,
+        };
         let mut new = map.basic_maps()?.len() <= MAX_PIECES;
         for other in found.iter() {
             new &= !map.is_equal(other)?;

@@ -145,7 +145,7 @@ fn inferred_again(
     }
     for Copied { copy, of, .. } in copies {
         let of = &written.tensors[of.0];
-        let (whole, symmetry) = (of.around()?, Group::trivial(of.iterators.len()));
+        let (whole, symmetry) = (of.around(&sets)?, Group::trivial(of.iterators.len()));
         let exact = of.exact && whole.is_subset(&of.support)?;
         let (unique, support) = (whole.clone(), whole);
         let whole =

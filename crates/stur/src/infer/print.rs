@@ -199,10 +199,12 @@ fn regions(
         let region = writer.region(&factors);
         Ok(if region.is_empty() { ALL.to_string() } else { region.join(" * ") })
     };
-    for basic in set.basic_sets()? {
+    // With all floors known, each part is one condition.
+    for basic in set.compute_divs()?.basic_sets()? {
         let mut region = text(&basic)?;
         // isl may be wrong about remainders of what may be negative.
-        if region.contains('%') && !is_read_as(sets, &region, &basic, within, iterators)? {
+        let divides = region.contains(['%', '/']);
+        if divides && !is_read_as(sets, &region, &basic, within, iterators)? {
             region = text(&named(sets, &basic.intersect(within)?, iterators)?)?;
         }
         regions.push(region);

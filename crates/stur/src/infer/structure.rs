@@ -125,12 +125,15 @@ impl Structured {
     ///
     /// # Errors
     /// Failures of isl.
-    pub fn around(&self) -> Result<Set, dastac_poly::Error> {
-        match self.support.basic_set_count()? {
-            0 | 1 => Ok(self.support.clone()),
-            // A hull may be there at sizes where nothing is.
-            _ => self.support.simple_hull()?.intersect_params(&self.support.params_set()?),
+    pub fn around(&self, sets: &Sets) -> Result<Set, SetError> {
+        if self.support.basic_set_count()? <= 1 {
+            return Ok(self.support.clone());
         }
+        // A hull may be there at sizes where nothing is, and reach out of the box: that of `j < M` or `j < N` has no
+        // end, and that of `j < 3` or `j < N` is `j < N + 2`.
+        let hull = self.support.simple_hull()?.intersect_params(&self.support.params_set()?)?;
+        let whole = sets.box_set(&self.iterators, &self.extents)?;
+        Ok(if hull.is_subset(&whole)? { hull } else { self.support.clone() })
     }
 }
 

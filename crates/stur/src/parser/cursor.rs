@@ -17,6 +17,8 @@ pub(super) struct Parser<'a> {
     pub(super) end: Span,
     pub(super) nesting: usize,
     pub(super) warnings: Vec<Diagnostic>,
+    /// Those of the head of a rule, in its right-hand side.
+    pub(super) iterators: BTreeSet<String>,
     /// Names at the beginnings of lines: tensors, also where they are those of functions.
     pub(super) heads: &'a BTreeSet<String>,
 }

@@ -20,6 +20,8 @@ mod words;
 
 use std::collections::BTreeSet;
 
+use dastac_elements::Element;
+
 use chosen::Sent;
 use cursor::{Parser, Result, describe, error, with_hint};
 use node::{Node, NodeKind, Quantifier};
@@ -76,8 +78,16 @@ pub(crate) fn parse_lines(source: &str) -> Parsed {
         let end = Span::new(last.span.end, last.span.end);
         let warnings = Vec::new();
         let heads = &heads;
-        let mut parser =
-            Parser { source, tokens: &tokens, at: 0, end, nesting: 0, warnings, heads };
+        let mut parser = Parser {
+            source,
+            tokens: &tokens,
+            at: 0,
+            end,
+            nesting: 0,
+            warnings,
+            iterators: BTreeSet::new(),
+            heads,
+        };
         let item = parser.item();
         diagnostics.append(&mut parser.warnings);
         match item {
@@ -296,7 +306,12 @@ impl Parser<'_> {
                     word.span,
                     "not a directive",
                 );
+                let typed = self.nth_name(0).filter(|name| Element::named(name).is_some());
                 error = match hint::similar(other, known) {
+                    _ if typed.is_some() => error.hint(format!(
+                        "the type of a tensor's elements is said so: `types: {other} = {}`",
+                        typed.unwrap_or_default()
+                    )),
                     Some(close) => error.hint(format!("did you mean `{close}:`?")),
                     None => error.hint(
                         "directives are `symbols:`, `outputs:`, `iters:`, `layout:`, `schedule:` and `types:`; a rule \
@@ -402,6 +417,7 @@ impl Parser<'_> {
             };
             return Err(with_hint(error, hint));
         }
+        self.iterators = iterators.iter().map(|name: &Name| name.text.clone()).collect();
         let start = self.at;
         let mut found = match aspect {
             Aspect::Value => self.reduction()?,
@@ -505,7 +521,10 @@ impl Parser<'_> {
             return Ok(None);
         };
         let follows = self.nth(close + 1).is_some_and(|token| {
-            token.is("(") || matches!(token.kind, TokenKind::Name(_) | TokenKind::Number(_))
+            // A minus sign stands behind a tensor where there is one of that name.
+            token.is("-") && !self.heads.contains(word)
+                || token.is("(")
+                || matches!(token.kind, TokenKind::Name(_) | TokenKind::Number(_))
         });
         let infix = self.nth_name(close + 1).is_some_and(|name| INFIX.contains(&name));
         let call = self.nth_is(close + 2, "(") || self.nth_is(close + 2, "^");
@@ -536,7 +555,7 @@ impl Parser<'_> {
                 return Err(with_hint(
                     error,
                     "`:D` gives the dimensions, `:U` the unique set, `:R` the redundancy map, `:F` the format of a \
-                    dynamically sparse tensor",
+                    dynamically sparse tensor; `types: A = f32` gives the type of elements",
                 ));
             }
         };
@@ -586,6 +605,7 @@ impl Parser<'_> {
             return Err(with_hint(error, hint));
         }
         Err(match &token.kind {
+            TokenKind::Mark("@") => with_hint(error, words::MATMUL),
             TokenKind::Mark(")") => with_hint(error, "there is a `)` too many"),
             TokenKind::Mark("^") => {
                 with_hint(error, "a reciprocal is written at the name: `A^-1(i)`")

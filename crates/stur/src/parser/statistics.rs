@@ -108,16 +108,17 @@ impl Parts {
         let least = self.reduction.operator == ReduceOp::Min;
         let infinite = number(f64::INFINITY, span);
         let nothing = if least { infinite.clone() } else { negative(infinite.clone(), span) };
-        let (value, conditions) = split(body, span);
+        let (value, mut conditions) = split(body, span);
         let value = match conditions.is_empty() {
             true => value,
             false => {
-                let test = product(conditions, span);
+                let test = product(conditions.clone(), span);
                 call(Operation::Where, vec![test, value, nothing], span)
             }
         };
         let equals = Operation::Compare(CompareOp::Eq);
-        let test = call(equals, vec![value.clone(), self.over(value)], span);
+        conditions.push(call(equals, vec![value.clone(), self.over(value)], span));
+        let test = product(conditions, span);
         let place = vec![test, index, infinite];
         let reduction = Reduction { operator: ReduceOp::Min, ..self.reduction.clone() };
         let body = Box::new(call(Operation::Where, place, span));

@@ -8,7 +8,48 @@ use std::collections::BTreeSet;
 
 use super::node::{Node, NodeKind, Quantifier};
 use super::sums::is_sum;
-use crate::ast::{BinaryOp, ReduceOp, Reduction, Span};
+use crate::ast::{BinaryOp, Name, ReduceOp, Reduction, Span};
+
+/// A summand behind a statistic that has an iterator of it: `w(i)` in `mean(i) x(i) - w(i)`, which may be meant to be
+/// `mean(i) (x(i) - w(i))`.
+pub(super) struct Stray {
+    pub(super) iterator: Name,
+    pub(super) reduction: Span,
+    pub(super) summand: Span,
+}
+
+/// The summands of a sum that may be meant to be part of a statistic before them.
+pub(super) fn strays(node: &Node) -> Vec<Stray> {
+    let NodeKind::Chain(first, rest) = &node.kind else { return Vec::new() };
+    if !is_sum(node) {
+        return Vec::new();
+    }
+    let mut before = Vec::new();
+    let mut found = Vec::new();
+    for summand in std::iter::once(&**first).chain(rest.iter().map(|(_, summand)| summand)) {
+        found.extend(before.iter().filter_map(|reduction: &&Reduction| {
+            let iterator = iterator_in(summand, reduction)?.clone();
+            Some(Stray { iterator, reduction: reduction.span, summand: summand.span })
+        }));
+        statistics(summand, &mut before);
+    }
+    found
+}
+
+/// The statistics among the factors of a product, but for those in parentheses.
+fn statistics<'n>(node: &'n Node, found: &mut Vec<&'n Reduction>) {
+    match &node.kind {
+        NodeKind::Reduced(reduction, quantifier, _) if !quantifier.is_of_all() => {
+            found.push(reduction);
+        }
+        NodeKind::Neg(inner) | NodeKind::Power(inner, _) => statistics(inner, found),
+        NodeKind::Chain(first, rest) => {
+            statistics(first, found);
+            rest.iter().for_each(|(_, factor)| statistics(factor, found));
+        }
+        _ => {}
+    }
+}
 
 /// Operators, and what stands behind them.
 type Rest = Vec<(BinaryOp, Node)>;
@@ -186,8 +227,13 @@ fn is_comparison(node: &Node) -> bool {
 
 /// Whether a node has one of the iterators of a reduction.
 pub(super) fn has_one(node: &Node, reduction: &Reduction) -> bool {
+    iterator_in(node, reduction).is_some()
+}
+
+/// The first iterator of a reduction that a node has.
+fn iterator_in<'r>(node: &Node, reduction: &'r Reduction) -> Option<&'r Name> {
     let names = free(node);
-    reduction.iterators.iter().any(|one| names.contains(one.text.as_str()))
+    reduction.iterators.iter().find(|one| names.contains(one.text.as_str()))
 }
 
 /// The names of iterators, symbols and scalars, but for those over which reductions inside go.

@@ -7,7 +7,7 @@ use super::statistics::reduced;
 use super::values::{divide, floor, is_value, larger, negated, quotient, remainder};
 use super::{Parser, Result, error, sums, tails, with_hint};
 use crate::ast::{BinaryOp, CompareOp, Comparison, Expr, ExprKind, Name, ReduceOp, Span, Term};
-use crate::diagnostic::{Diagnostic, Severity};
+use crate::diagnostic::Diagnostic;
 use crate::lexer::TokenKind;
 
 /// The depth of nested parentheses and signs, which bounds the recursion of every function that walks a tree.
@@ -70,7 +70,24 @@ impl Parser<'_> {
 
     fn sum(&mut self) -> Result<Node> {
         let marks = [("+", BinaryOp::Add), ("-", BinaryOp::Sub)];
-        Ok(tails::summands(self.chain(&marks, Parser::product)?))
+        let node = self.chain(&marks, Parser::product)?;
+        for stray in tails::strays(&node) {
+            let name = &stray.iterator.text;
+            if self.iterators.contains(name) {
+                continue;
+            }
+            let text = |span: Span| &self.source[span.start..span.end];
+            let (statistic, summand) = (text(stray.reduction), text(stray.summand));
+            let message =
+                format!("`{summand}` is not part of `{statistic}`, and has its iterator `{name}`");
+            let label = "an iterator of its own";
+            let warning = Diagnostic::warning("W0111", message, stray.summand, label)
+                .label(stray.reduction, "of the product that follows");
+            self.warnings.push(warning.hint(format!(
+                "write `{statistic} (..)` for all of it, or `({statistic} ..)` to say that this is meant"
+            )));
+        }
+        Ok(tails::summands(node))
     }
 
     fn product(&mut self) -> Result<Node> {
@@ -92,13 +109,12 @@ impl Parser<'_> {
         let after = before.and_then(|token| ["*", "/"].into_iter().find(|mark| token.is(mark)));
         let node = self.chain(&[("%", BinaryOp::Mod)], Parser::unary)?;
         if let (NodeKind::Chain(..), Some(mark)) = (&node.kind, after) {
-            let mut warning = Diagnostic::error(
+            let warning = Diagnostic::warning(
                 "W0105",
                 format!("`%` binds tighter than `{mark}` here"),
                 node.span,
                 "computed first",
             );
-            warning.severity = Severity::Warning;
             self.warnings.push(warning.hint("write parentheses to say which is meant"));
         }
         Ok(node)
@@ -238,6 +254,10 @@ impl Parser<'_> {
                 let span = start.to(self.previous());
                 Ok(Node { kind: NodeKind::Paren(Box::new(inner)), span })
             }
+            Some(TokenKind::Mark(":")) => Err(with_hint(
+                self.expected("a tensor, a number or `(`"),
+                "a dimension has an iterator: `y(i) := A(i, j) * x(j)` adds up over all `j`",
+            )),
             _ => Err(self.expected("a tensor, a number or `(`")),
         }
     }

@@ -168,6 +168,12 @@ fn unknown(name: &Name) -> Box<Diagnostic> {
     if let Some(hint) = words::function(text) {
         return with_hint(error, hint);
     }
+    // Of a module, such as `np.exp`.
+    if let Some((_, own)) = text.rsplit_once('.')
+        && Function::from_name(own).is_some()
+    {
+        return with_hint(error, format!("functions have no module: `{own}(..)`"));
+    }
     match similar(text, names) {
         Some(close) => with_hint(error, format!("did you mean `{close}`?")),
         None => error,

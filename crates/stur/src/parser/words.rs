@@ -1,5 +1,11 @@
 //! Words of other languages, and how this one says the same.
 
+/// How products of matrices are written.
+pub(super) const MATMUL: &str = "products are sums over iterators: `C(i, k) := A(i, j) * B(j, k)`";
+
+/// How a softmax is written.
+const SOFTMAX: &str = "a softmax is `exp(x(i) - max(k) x(k)) / sum(k) exp(x(k) - max(l) x(l))`";
+
 /// Reductions.
 pub(super) const REDUCTIONS: [&str; 13] = [
     "sum", "prod", "min", "max", "mean", "var", "std", "norm", "count", "any", "all", "argmin",
@@ -23,6 +29,7 @@ pub(super) fn reduction(word: &str) -> Option<&'static str> {
         "cumsum" => "a cumulative sum has a comparison: `y(i) := sum(j) x(j) * (j <= i)`",
         "cumprod" => "a cumulative product has a comparison: `y(i) := prod(j) x(j) * (j <= i)`",
         "product" => "a product is `prod(j) A(i, j)`",
+        "softmax" => SOFTMAX,
         _ => return None,
     })
 }
@@ -34,7 +41,7 @@ pub(super) fn function(word: &str) -> Option<&'static str> {
             "of complex numbers there are `conj(z)`, `real(z)`, `imag(z)` and `abs(z)`"
         }
         "ln" => "the natural logarithm is `log`",
-        "softmax" => "a softmax is `exp(x(i) - max(k) x(k)) / sum(k) exp(x(k) - max(l) x(l))`",
+        "softmax" => SOFTMAX,
         "sum" | "prod" | "mean" | "var" | "std" | "norm" | "count" | "any" | "all" | "argmax"
         | "argmin" | "or" => {
             "a reduction says what it goes over, then what it reduces: `y(i) := sum(j) A(i, j)`"
@@ -44,9 +51,7 @@ pub(super) fn function(word: &str) -> Option<&'static str> {
         "and" => "both hold: `a and b`, `a * b`",
         "fmod" | "remainder" | "rem" => "a remainder is `a % b`, of the divisor's sign",
         "div" | "floordiv" | "floor_divide" => "a quotient that is rounded down is `a // b`",
-        "dot" | "matmul" | "inner" => {
-            "products are sums over iterators: `C(i, k) := A(i, j) * B(j, k)`"
-        }
+        "dot" | "matmul" | "inner" => MATMUL,
         "transpose" => "the transpose of `A(i, j)` is `A(j, i)`",
         "trace" => "a trace is `t() := A(i, i)`",
         "outer" => "an outer product is `C(i, j) := x(i) * y(j)`",

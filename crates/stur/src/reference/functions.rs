@@ -2,7 +2,7 @@
 
 use dastac_elements::{Complex, Function as Named};
 
-use crate::ast::{CompareOp, Operation};
+use crate::ast::{CompareOp, Operation, is_product};
 use crate::program::{Element, Product, Scalar};
 use crate::semiring::Semiring;
 
@@ -128,6 +128,15 @@ impl Tree {
                     false => Value::of(join(number::multiply, 1.0, &parts), &parts),
                 }
             }
+            Tree::Apply(Operation::Function(Named::Pow), parts)
+                if kind == Kind::Integers
+                    && let [base, Tree::Number(by)] = &parts[..]
+                    && is_product(*by) =>
+            {
+                let base = base.value(kind, point, arguments)?;
+                let factors = vec![base; *by as usize];
+                Value::of(join(number::multiply, 1.0, &factors), &factors)
+            }
             Tree::Apply(operation, parts) => {
                 let decides = match operation {
                     Operation::Compare(_) | Operation::Cast(_) => parts.len(),
@@ -178,6 +187,10 @@ impl Tree {
                 Operation::Cast(element) => element.is_integer(),
                 Operation::Divide => false,
                 Operation::Where => all(&parts[1..]),
+                Operation::Function(Named::Pow) => match &parts[..] {
+                    [base, Tree::Number(by)] => is_product(*by) && base.is_integer(),
+                    _ => false,
+                },
                 Operation::Function(function) => function.of_integers() && all(parts),
                 Operation::Min | Operation::Max => all(parts),
             },
@@ -319,8 +332,9 @@ impl Evaluator<'_> {
                 None => return Err(EvalError::UnknownName { name: name.clone() }),
             },
             Scalar::Element(at) => {
-                let read = product.accesses[*at].tensor;
-                Tree::Element(*at, self.program.tensor(read).element.is_integer())
+                let read = &product.accesses[*at];
+                let is_integer = self.program.tensor(read.tensor).element.is_integer();
+                Tree::Element(*at, is_integer && !read.reciprocal)
             }
             Scalar::Holds(comparison) => {
                 let one = std::slice::from_ref(comparison);

@@ -8,6 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use dastac_poly::{Context, Set};
+use dastac_stur::ast::Operation;
 use dastac_stur::infer::{
     Inferred, InferredRule, Redundancy, fold, infer, map_to_stur, set_to_stur,
 };
@@ -200,7 +201,7 @@ impl Judge<'_> {
                         Scalar::Index(name) => Scalar::Number(value_of(name).unwrap() as f64),
                         leaf => leaf.clone(),
                     });
-                    let Scalar::Number(factor) = fold(&known) else { unreachable!() };
+                    let factor = evaluated(&known);
                     let factor = if function.reciprocal { 1.0 / factor } else { factor };
                     value = semiring.multiply(value, factor);
                 }
@@ -222,6 +223,25 @@ impl Judge<'_> {
             Some(point) => Err(format!("{name}{point:?} is computed, but not unique")),
         }
         .map(|()| debug_assert_eq!(self.symbols.len(), self.inferred.program.symbols.len()))
+    }
+}
+
+/// The value of an expression of numbers. Unlike in [`fold`], where a 0 is one of structure, a number over 0 is not 0.
+fn evaluated(value: &Scalar) -> f64 {
+    let parts: Vec<f64> = value.parts().iter().map(evaluated).collect();
+    match (value, &parts[..]) {
+        (Scalar::Product(_), parts) => parts.iter().product(),
+        (Scalar::Apply(Operation::Divide, _), [dividend, divisor]) => dividend / divisor,
+        (Scalar::Apply(operation, _), parts) => {
+            let parts = parts.iter().map(|part| Scalar::Number(*part)).collect();
+            match fold(&Scalar::Apply(*operation, parts)) {
+                Scalar::Number(number) => number,
+                other => unreachable!("{other:?}"),
+            }
+        }
+        (Scalar::Sum(_), parts) => parts.iter().sum(),
+        (Scalar::Number(number), _) => *number,
+        (leaf, _) => unreachable!("{leaf:?}"),
     }
 }
 

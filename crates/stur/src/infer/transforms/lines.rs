@@ -26,7 +26,10 @@ pub(super) fn along(
     let more = line(sets, direction, "t >= 1")?;
     let broken = all.intersect_range(&valid.complement()?)?.apply_range(&more)?;
     let reached = more.intersect_domain(&valid)?.subtract(&broken)?.coalesce()?;
-    let last = reached.lexmin()?.coalesce()?;
+    let last = match reached.lexmin() {
+        Err(dastac_poly::Error::Incomplete { .. }) => return Ok(Vec::new()),
+        last => last?.coalesce()?,
+    };
     if !alternates {
         return Ok(vec![(last, coefficient.clone())]);
     }
