@@ -52,7 +52,16 @@ pub fn end(seed: u64) {
     note("end", seed);
 }
 
+/// Notes the program of a case, which one wants to know if it does not end.
+pub fn text(source: &str) {
+    write(source);
+}
+
 fn note(what: &str, seed: u64) {
+    write(&format!("{what} {seed}"));
+}
+
+fn write(line: &str) {
     static FILE: OnceLock<Option<Mutex<File>>> = OnceLock::new();
     let open = || {
         let path = std::env::var_os("DASTAC_FUZZ_LOG")?;
@@ -60,7 +69,7 @@ fn note(what: &str, seed: u64) {
     };
     if let Some(file) = FILE.get_or_init(open) {
         let mut file = file.lock().expect("no writer panics");
-        writeln!(file, "{what} {seed}").expect("the file can be written");
+        writeln!(file, "{line}").expect("the file can be written");
         file.flush().expect("the file can be written");
     }
 }

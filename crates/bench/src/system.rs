@@ -42,14 +42,23 @@ pub(crate) fn forget_packed(shared: &mut Runner) {
     }
 }
 
-/// A copy of a packed result.
-pub(crate) fn packed_result(shared: &Runner, tensor: TensorId) -> Result<Storage, Error> {
+/// A copy of a packed result. Places that no element has, where nothing is written, are 0 in it.
+pub(crate) fn packed_result(shared: &mut Runner, tensor: TensorId) -> Result<Storage, Error> {
     if shared.facts()[tensor.0].format.is_some() {
         return crate::entries::of_tensor(&shared.result(tensor)?);
     }
     let packed = shared.packed(tensor);
     let mut copy = Storage::zeroed(shared.facts()[tensor.0].element, packed.len())?;
     copy.fill(|at| packed.number(at));
+    if (0..packed.len()).any(|at| packed.number(at).is_nan()) {
+        let fact = &shared.facts()[tensor.0];
+        let mut ones =
+            Storage::zeroed(fact.element, usize::try_from(fact.cells()).unwrap_or(usize::MAX))?;
+        ones.fill(|_| 1.0);
+        let elements = shared.pack(tensor, ones.view())?;
+        let (elements, packed) = (elements.view(), shared.packed(tensor));
+        copy.fill(|at| if elements.number(at) == 0.0 { 0.0 } else { packed.number(at) });
+    }
     Ok(copy)
 }
 

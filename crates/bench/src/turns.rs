@@ -255,5 +255,9 @@ mod tests {
         assert!(difference(&of(&[100.0, 100.0]), &of(&[100.0, 101.0])) > 9e-3);
         assert_eq!(difference(&of(&[1.0]), &of(&[f64::NAN])), f64::MAX);
         assert_eq!(difference(&of(&[1.0]), &of(&[])), f64::MAX);
+        assert_eq!(difference(&of(&[1.0, f64::NAN]), &of(&[1.0, f64::NAN])), f64::MAX);
+        assert_eq!(difference(&of(&[1.0, f64::NAN]), &of(&[1.0, 0.0])), f64::MAX);
+        assert_eq!(difference(&of(&[1.0, f64::NAN]), &of(&[1.0, 2.0])), f64::MAX);
+        assert_eq!(difference(&of(&[f64::NAN]), &of(&[f64::NAN])), f64::MAX);
     }
 }

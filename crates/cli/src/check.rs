@@ -25,7 +25,14 @@ pub fn check(terminal: &Terminal, args: &CheckArgs) -> Result<Outcome> {
     if args.json {
         return diagnostics::print(terminal, &source);
     }
-    let analysis = analyse(terminal, &source, &Progress::new(terminal.interactive))?;
+    let progress = Progress::new(terminal.interactive);
+    let analysis = analyse(terminal, &source, &progress)?;
+    progress.stage("looking for loops");
+    let obstacles = analysis.obstacles().map_err(|error| Failure::of(error, &source))?;
+    if !obstacles.is_empty() {
+        return Err(Failure::Program(obstacles, source));
+    }
+    drop(progress);
     let program = &analysis.inferred.program;
     let inputs = program.tensors.iter().filter(|tensor| tensor.role == Role::Input).count();
     let dynamic = match program.tensors.iter().filter(|tensor| tensor.format.is_some()).count() {

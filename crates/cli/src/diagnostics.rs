@@ -55,10 +55,17 @@ struct Place {
 pub fn print(terminal: &Terminal, source: &Source) -> Result<Outcome> {
     let progress = Progress::new(terminal.interactive);
     progress.stage("inferring structures");
+    let failed = |error| Failure::of(error, source);
     let diagnostics = match Analysis::of(&source.text) {
-        Ok(analysis) => analysis.warnings,
+        Ok(mut analysis) => {
+            progress.stage("looking for loops");
+            let mut found = analysis.obstacles().map_err(failed)?;
+            found.append(&mut analysis.warnings);
+            found.sort_by_key(Diagnostic::place);
+            found
+        }
         Err(Error::Program(diagnostics)) => diagnostics,
-        Err(error) => return Err(Failure::of(error, source)),
+        Err(error) => return Err(failed(error)),
     };
     drop(progress);
     let lines = Lines::of(&source.text);

@@ -11,7 +11,7 @@ use dastac::stur::hint::similar;
 use dastac::stur::{Program, Role, TensorId};
 
 use super::Result;
-use super::args::SymbolArgs;
+use super::args::{ReadingArgs, SymbolArgs};
 use super::failure::{Failure, list};
 use super::output::same_file;
 
@@ -142,6 +142,27 @@ pub fn known_names<'a>(program: &Program, mut names: impl Iterator<Item = &'a st
             Err(Failure::user(dastac::Error::UnknownTensor(name.into()).to_string())
                 .hint(did_you_mean(name, &known, "its tensors")))
         }
+    }
+}
+
+/// Fails where flags say something twice, or about a tensor that no file is read of.
+pub fn are_read(
+    program: &Program,
+    reading: &ReadingArgs,
+    files: &BTreeMap<TensorId, PathBuf>,
+) -> Result<()> {
+    for (at, (name, _)) in reading.shapes.iter().enumerate() {
+        if reading.shapes[..at].iter().any(|(other, _)| other == name) {
+            return Err(Failure::usage(format!("`--shape` is given twice for `{name}`")));
+        }
+    }
+    let unread = |name: &&str| program.find(name).is_none_or(|id| !files.contains_key(&id));
+    match reading.names().find(unread) {
+        None => Ok(()),
+        Some(name) => Err(Failure::usage(format!(
+            "flags say how the file of `{name}` is read, and there is none"
+        ))
+        .hint(format!("name it: `--input {name}=PATH`"))),
     }
 }
 

@@ -6,7 +6,7 @@ use dastac::contract::{At, Expanded, Sizes};
 use dastac::driver::{Analysis, Laid};
 use dastac::human;
 use dastac::layout::text::{self, PieceText};
-use dastac::layout::{Layout, Proof};
+use dastac::layout::{Layout, LayoutError, Proof};
 use dastac::run::facts;
 use dastac::runtime::TensorFacts;
 use dastac::stur::TensorId;
@@ -89,7 +89,15 @@ fn steps(laid: &Laid) -> std::result::Result<Vec<String>, dastac::Error> {
         for (rule, text) in plan.rules(inferred).zip(&plan.rules) {
             lines += &format!("  {text}\n");
             for statement in &rule.statements {
-                lines += &pieces("points", &text::count(inferred, &statement.domain)?);
+                use dastac::poly::Error::{TooComplex, TooSlow, Uncounted};
+                match text::count(inferred, &statement.domain) {
+                    Err(LayoutError::Poly(
+                        TooComplex { .. } | TooSlow { .. } | Uncounted { .. },
+                    )) => {
+                        lines += &format!("  {:8}  too complex to count\n", "points");
+                    }
+                    count => lines += &pieces("points", &count?),
+                }
             }
         }
         parts.push(lines);

@@ -24,6 +24,8 @@ pub struct Array {
     numbers: Numbers,
     /// By which part redundant elements may differ.
     pub tolerance: Option<f64>,
+    /// Whether coordinates in the file count from 1.
+    pub counts_from_one: bool,
 }
 
 #[expect(clippy::large_enum_variant, reason = "there are few, one for each file")]
@@ -55,7 +57,7 @@ pub fn open(path: &Path) -> Result<Array> {
     };
     let shape = extents(path, &header.shape)?;
     let numbers = Numbers::File(file, header);
-    Ok(Array { path: path.into(), element, shape, numbers, tolerance: None })
+    Ok(Array::new(path, element, shape, numbers))
 }
 
 fn extents(path: &Path, shape: &[u64]) -> Result<Vec<usize>> {
@@ -77,10 +79,16 @@ pub fn of_contents(path: &Path, contents: &Contents, build: Build) -> Result<Arr
     let element = tensor.values().element();
     let shape = extents(path, tensor.shape())?;
     let numbers = Numbers::Sparse(tensor);
-    Ok(Array { path: path.into(), element, shape, numbers, tolerance: None })
+    Ok(Array::new(path, element, shape, numbers))
 }
 
 impl Array {
+    /// An array of a file that says nothing else of it.
+    fn new(path: &Path, element: Element, shape: Vec<usize>, numbers: Numbers) -> Array {
+        let path = path.into();
+        Array { path, element, shape, numbers, tolerance: None, counts_from_one: false }
+    }
+
     /// Whether a tensor holds the file's elements as they are. Those of texts are as wide as they are written, and
     /// floats may be whole numbers: what does not fit is an error when it is read.
     pub fn fits(&self, element: Element) -> bool {

@@ -6,8 +6,10 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use dastac::elements::{Complex, Storage};
 use dastac::formats;
-use dastac::formats::io::{Contents, FileKind};
+use dastac::formats::io::{Contents, Data, FileKind};
+use dastac::formats::storage::Entries;
 use dastac::stur::{Program, TensorId};
 
 use super::Result;
@@ -44,6 +46,21 @@ impl Opened {
     ) -> Result<Opened> {
         let tensor = program.tensor(id);
         let reading = tensors::reading(args, &tensor.name);
+        if tensor.rank == 0 && !path.exists() {
+            if let Some(contents) = number(path) {
+                return Ok(Opened::Contents(path.into(), contents, reading));
+            }
+            let name = path.to_string_lossy();
+            if name.starts_with(|letter: char| letter.is_ascii_digit() || "+-.".contains(letter))
+                && FileKind::of(path).is_none()
+            {
+                let message = format!("`{name}` is neither a number nor a file");
+                return Err(Failure::user(message).hint(format!(
+                    "a scalar is a number, `--input {}=2.5`, or a 0-d array in a file",
+                    tensor.name
+                )));
+            }
+        }
         let is_packed = path.as_os_str().as_encoded_bytes().to_ascii_lowercase().ends_with(b".gz");
         let special = std::fs::metadata(path).is_ok_and(|file| !file.is_file() && !file.is_dir());
         let array = match FileKind::of(path) {
@@ -128,6 +145,11 @@ impl Opened {
         }
         let Some(storage) = &tensor.format else {
             let mut array = npy::of_contents(&path, &contents, reading.build)?;
+            array.counts_from_one = match FileKind::of(&path) {
+                Some(FileKind::MatrixMarket) => true,
+                Some(FileKind::Frostt) => !reading.options.zero_based,
+                _ => false,
+            };
             array.tolerance = reading.tolerance;
             return Ok(Given::Array(array));
         };
@@ -135,4 +157,18 @@ impl Opened {
         tensors::note_merged(renderer, &path.display().to_string(), &contents, &built);
         Ok(Given::Sparse(built))
     }
+}
+
+/// The number that stands in the place of a file: `2.5`, `-3`, `1e-3`, `1+2j`.
+fn number(text: &Path) -> Option<Contents> {
+    let text = text.to_str()?;
+    let values = if let Ok(whole) = text.parse::<i64>() {
+        Storage::from(vec![whole])
+    } else if let Ok(value) = text.parse::<f64>() {
+        Storage::from(vec![value])
+    } else {
+        Storage::from(vec![text.parse::<Complex<f64>>().ok()?])
+    };
+    let entries = Entries::new(Vec::new(), Vec::new(), values).ok()?;
+    Some(Contents { data: Data::Entries(entries), about: "a number".into(), guessed: false })
 }

@@ -52,6 +52,9 @@ pub fn same_file(one: &Path, other: &Path) -> bool {
 
 /// Refuses early what would fail late: to write over the program itself, or into a folder that is not there.
 pub fn check(path: &Path, source: &Source) -> Result<()> {
+    if is_standard(path) {
+        return Ok(());
+    }
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     if let Some(folder) = folder.filter(|folder| !folder.is_dir()) {
         return Err(Failure::user(format!(
@@ -69,9 +72,17 @@ pub fn check(path: &Path, source: &Source) -> Result<()> {
     Ok(())
 }
 
+/// Whether a path stands for standard output: `-`.
+pub fn is_standard(path: &Path) -> bool {
+    path == Path::new("-")
+}
+
 /// Writes a file through a temporary one beside it, so that it appears whole or not at all. What is no regular file (a
-/// pipe, a device) is written directly.
+/// pipe, a device) is written directly, and `-` is standard output.
 pub fn file(path: &Path, write: &mut dyn FnMut(&mut dyn Write) -> io::Result<()>) -> Result<()> {
+    if is_standard(path) {
+        return stream(write);
+    }
     let cannot = |error: io::Error| {
         Failure::user(format!("cannot write `{}`: {}", path.display(), reason(&error)))
     };

@@ -56,7 +56,7 @@ impl Plan {
     ) -> Result<Plan> {
         let inputs = inputs::input_files(program, request.inputs)?;
         let outputs = inputs::output_files(program, request.outputs)?;
-        for path in outputs.values().filter(|path| *path != Path::new("-")) {
+        for path in outputs.values() {
             output::check(path, source)?;
         }
         for (id, path) in &outputs {
@@ -67,6 +67,7 @@ impl Plan {
             can_be_written(program, *id, path)?;
         }
         inputs::known_names(program, request.reading.names())?;
+        inputs::are_read(program, request.reading, &inputs)?;
         let open = |(id, path): (&TensorId, &PathBuf)| {
             Ok((*id, Opened::open(program, *id, path, request.reading)?))
         };
@@ -190,9 +191,16 @@ fn pack(
     }
     runtime::check_memory(&format!("the dense array of `{name}`"), fact.dense_bytes)
         .map_err(failed)?;
-    let tolerance = array.tolerance;
+    let (tolerance, counts_from_one) = (array.tolerance, array.counts_from_one);
     let data = array.read(fact.element)?;
-    let deviation = instance.set_elements(own, data.view(), &shape, tolerance).map_err(failed)?;
+    let deviation = instance.set_elements(own, data.view(), &shape, tolerance);
+    let deviation = deviation.map_err(|error| match &error {
+        runtime::Error::Contradiction { index, .. } if counts_from_one => {
+            let hint = in_file(index);
+            failed(error).hint(hint)
+        }
+        _ => failed(error),
+    })?;
     if tolerance.is_some() && deviation.elements > 0 {
         let elements = match deviation.elements {
             1 => "1 element of `{name}` differs".into(),
@@ -205,6 +213,15 @@ fn pack(
         ));
     }
     Ok(if inputs.keep { reference::Array { shape, data } } else { nothing() })
+}
+
+/// Where an element stands in a file whose coordinates count from 1.
+fn in_file(index: &[usize]) -> String {
+    let coordinates: Vec<String> = index.iter().map(|at| (at + 1).to_string()).collect();
+    format!(
+        "the file's coordinates count from 1: there, it is the entry `{}`",
+        coordinates.join(" ")
+    )
 }
 
 /// Fails where arrays that will be read or written do not fit memory, before anything runs.
@@ -286,7 +303,12 @@ pub fn write(
         (None, _) => (FileKind::Frostt, true),
     };
     if is_sparse && kind != FileKind::Npy {
-        let result = instance.result_entries(own).map_err(failed)?;
+        // Archives hold whole blocks, which are filled up with zeros.
+        let result = match kind.is_archive() && instance.zero(own) == 0.0 {
+            true => instance.result(own),
+            false => instance.result_entries(own),
+        };
+        let result = result.map_err(failed)?;
         let build = formats::Build::default();
         return match printed {
             true => {

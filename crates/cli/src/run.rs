@@ -1,7 +1,7 @@
 //! `dastac run` of a program's text.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use dastac::Side;
 use dastac::build::BuildOptions;
@@ -20,7 +20,7 @@ use super::report::{self, Run};
 use super::source::Source;
 use super::subject::{Code, Subject, Wanted};
 use super::verify::Verdict;
-use super::{Outcome, Result, Terminal, automatic, cache, machine, timeline};
+use super::{Outcome, Result, Terminal, automatic, cache, machine, output, timeline};
 
 /// Runs a program, and compiles what of it is not there yet.
 pub fn run(terminal: &Terminal, args: &RunArgs) -> Result<Outcome> {
@@ -151,7 +151,7 @@ fn sizes(program: &Program, plan: &Plan, density: f64) -> Sizes {
 
 /// Whether a tensor is printed: standard output is for it alone then.
 pub fn printed(outputs: &BTreeMap<TensorId, PathBuf>) -> bool {
-    outputs.values().any(|path| path == Path::new("-"))
+    outputs.values().any(|path| output::is_standard(path))
 }
 
 /// The width of indices that all given inputs fit.

@@ -22,7 +22,7 @@ use super::source::reason;
 /// How a file is read.
 pub fn options(args: &TensorArgs) -> ReadOptions {
     let ListArgs { zero_based, pattern } = args.lists;
-    ReadOptions { zero_based, pattern, shape: args.shape.clone() }
+    ReadOptions { zero_based, pattern, shape: args.shape.clone(), array: None }
 }
 
 /// How the file of a program's tensor is read and written.
@@ -43,6 +43,7 @@ pub fn reading(args: &ReadingArgs, tensor: &str) -> Reading {
             zero_based: ReadingArgs::holds(&args.zero_based, tensor),
             pattern: ReadingArgs::holds(&args.pattern, tensor),
             shape: shape.map(|(_, extents)| extents.clone()),
+            array: Some(tensor.into()),
         },
         build: in_memory(ReadingArgs::of(&args.duplicates, tensor).unwrap_or(DuplicateRule::Sum)),
         tolerance: ReadingArgs::of(&args.tolerance, tensor),
@@ -99,7 +100,7 @@ pub fn kind_of(path: &Path) -> Result<FileKind> {
 
 /// The kind of a file of an output; nothing for standard output (`-`). What is no regular file is an array.
 pub fn kind_of_output(path: &Path) -> Result<Option<FileKind>> {
-    if path == Path::new("-") {
+    if output::is_standard(path) {
         return Ok(None);
     }
     let special = std::fs::metadata(path).is_ok_and(|file| !file.is_file() && !file.is_dir());

@@ -13,6 +13,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
+use dastac_loops::json;
 use dastac_runtime::Movement;
 use dastac_runtime::cache::Cache;
 use dastac_runtime::package::{Moving, Origin, Package};
@@ -109,7 +110,7 @@ impl Known {
             };
             let extents: Extents = program.tensor_ids().map(of).collect();
             let warnings: Vec<Warning> = inferred.iter().map(Warning::of).collect();
-            cache.store(&text_key(&program.source), &json(&(extents, warnings)));
+            cache.store(&text_key(&program.source), &to_json(&(extents, warnings)));
         }
     }
 
@@ -203,7 +204,7 @@ impl Kept {
     /// Keeps it.
     pub fn store(&self, cache: &Cache, key: &Key) {
         if let Ok(bytes) = self.package.to_bytes() {
-            cache.store(&key.0, &joined(&json(&self.workspaces), &bytes));
+            cache.store(&key.0, &joined(&to_json(&self.workspaces), &bytes));
         }
     }
 }
@@ -219,7 +220,7 @@ pub fn find_moving(cache: &Cache, key: &Key, wanted: &[Moved]) -> Option<Movemen
 
 /// Keeps code that moves tensors.
 pub fn store_moving(cache: &Cache, key: &Key, wanted: &[Moved], moving: &Moving) {
-    let value = joined(&json(moving), &moving.code.code.bytes);
+    let value = joined(&to_json(moving), &moving.code.code.bytes);
     cache.store(&key.moving(wanted), &value);
 }
 
@@ -251,7 +252,7 @@ impl Counts {
 
     /// Keeps it.
     pub fn store(&self, cache: &Cache, key: &Key, symbols: &[i64]) {
-        cache.store(&key.counts(symbols), &json(self));
+        cache.store(&key.counts(symbols), &to_json(self));
     }
 }
 
@@ -299,13 +300,13 @@ fn file_at(maps: &str, address: usize) -> Option<PathBuf> {
     })
 }
 
-fn json(value: &impl Serialize) -> Vec<u8> {
+fn to_json(value: &impl Serialize) -> Vec<u8> {
     // Plain data of texts and numbers: it always has a form, and an empty one is not read.
     serde_json::to_vec(value).unwrap_or_default()
 }
 
 fn from_json<T: DeserializeOwned>(bytes: &[u8]) -> Option<T> {
-    serde_json::from_slice(bytes).ok()
+    json::from_slice(bytes).ok()
 }
 
 /// The length of a text, the text, and other bytes.

@@ -83,6 +83,18 @@ impl Analysis {
         Ok(Analysis { inferred, warnings, timings, steps: Steps::Open, expected: BTreeMap::new() })
     }
 
+    /// What stands in the way of code, though nothing is wrong with the structures: what layouts and loops find.
+    ///
+    /// # Errors
+    /// What else keeps [`Analysis::lay_out`] and [`Laid::lower`] from their results.
+    pub fn obstacles(&self) -> Result<Vec<Diagnostic>, Error> {
+        match self.clone().lay_out().and_then(Laid::lower) {
+            Ok(_) => Ok(Vec::new()),
+            Err(Error::Program(found)) => Ok(found),
+            Err(error) => Err(error),
+        }
+    }
+
     /// Finds the packed layout of every tensor, with products in steps where schedules ask for them,
     /// unless [`Analysis::contracted`] decided that before.
     ///
@@ -94,14 +106,17 @@ impl Analysis {
         let layouts = analysis.timings.measure("layout", || Layout::all(inferred));
         match (layouts, &analysis.steps) {
             (Ok(layouts), _) => Ok(Laid { analysis, layouts }),
-            (Err(LayoutError::Program(_)), Steps::Cut(cut)) if !cut.expanded.is_empty() => {
+            (Err(LayoutError::Program(found)), Steps::Cut(cut)) if !cut.expanded.is_empty() => {
                 match analysis.without_copies() {
                     Some(packed) => packed.lay_out(),
-                    None => Err(Error::Program(Vec::new())),
+                    None => Err(Error::Program(found)),
                 }
             }
-            (Err(LayoutError::Program(_)), Steps::Cut(cut)) => {
-                let failure = impossible(&cut.written.program, &cut.choice);
+            (Err(LayoutError::Program(found)), Steps::Cut(cut)) => {
+                let failure = match cut.choice.is_empty() {
+                    true => Error::Program(found),
+                    false => impossible(&cut.written.program, &cut.choice),
+                };
                 match analysis.decided() {
                     Some(analysis) => analysis?.lay_out(),
                     None => Err(failure),

@@ -151,6 +151,13 @@ fn arrays_of_archives_and_blocks() {
             help: such as `bsr(4, 4)`, of `bsr(r, c)`
         "#]],
     );
+    // Results in blocks are blocks in archives, and entries in other files.
+    let blocks = "symbols: N\nY(i, j) := 2 * A(i, j)\nA:D(i, j) := (0 <= i < N) * (0 <= j < N)\n\
+        A:F := bsr(2, 2)\nY:F := bsr(2, 2)\n";
+    fs::write(folder.path("blocks.stur"), blocks).unwrap();
+    folder.works("run blocks.stur --input A=a.npz --output Y=y.npz");
+    folder.works("convert y.npz:data e.npy");
+    assert!(folder.works("inspect e.npy").contains("2 x 2 x 2"));
     // The array of blocks, by its key.
     folder.works("convert a.npz:data d.npy");
     folder.fails(

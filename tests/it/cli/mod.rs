@@ -384,8 +384,8 @@ fn layouts() {
     expect![[r#"
         A(i): output
           position  i
-          elements  M      if (M - 1 <= N)
-                    N + 1  if (N < M - 1)
+          elements  M      if (M <= N)
+                    N + 1  if (N < M)
           one place for each element, without gaps: proven for all sizes
 
         B(i, j): input, packed with i, j slowest to fastest
@@ -404,8 +404,8 @@ fn layouts() {
     expect![[r#"
         A(i): output
           position  i
-          elements  M      if (M - 1 <= N)
-                    N + 1  if (N < M - 1)
+          elements  M      if (M <= N)
+                    N + 1  if (N < M)
           one place for each element, without gaps: proven for all sizes
 
         B(i, j): input, packed with i, j slowest to fastest

@@ -383,6 +383,7 @@ fn sparse_inputs_of_programs() {
     folder.fails("run p.stur -p N=5 --input B=other.mtx", 1, &expect![[r#"
         error: the input contradicts the declared structure of `B`: at [2, 0] it must be 0, but it is -1
         help: `dastac infer p.stur` shows the structure of `B`
+        help: the file's coordinates count from 1: there, it is the entry `3 1`
     "#]]);
 }
 

@@ -107,10 +107,14 @@ fn random_rules_agree_with_the_reference() {
     assert!(all < cases.max(100), "too many cases are rejected: {rejected:?}");
 }
 
+/// Code of more statements takes minutes to compile: the command line has a limit of time for it.
+const MOST_STATEMENTS: usize = 20_000;
+
 /// Compiles and runs the case of a seed.
 fn case(seed: u64) -> Outcome {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let source = generate::program(&mut rng, generate::has_functions(seed));
+    crate::fuzzing::text(&source);
     let checked = std::panic::catch_unwind(AssertUnwindSafe(|| check(&source, &mut rng, seed)));
     let outcome = checked.unwrap_or_else(|panic| {
         let text = panic.downcast_ref::<String>().cloned();
@@ -130,6 +134,13 @@ fn check(source: &str, rng: &mut ChaCha8Rng, seed: u64) -> Outcome {
         Ok(lowered) => lowered,
         Err(error) => return rejection(&error),
     };
+    let mut statements = 0;
+    for stmt in lowered.kernel.module.functions.iter().flat_map(|function| &function.body) {
+        stmt.visit(&mut |_| statements += 1);
+    }
+    if statements > MOST_STATEMENTS {
+        return Ok(Some(format!("more than {MOST_STATEMENTS} statements")));
+    }
     let movement = lowered.movement().map_err(|error| error.to_string())?;
     let machine = crate::fuzzing::machine(seed);
     let versions = versions(&lowered, &machine)?;

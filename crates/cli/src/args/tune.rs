@@ -20,8 +20,8 @@ pub struct TuneArgs {
     pub file: FileArgs,
     #[command(flatten)]
     pub symbols: SymbolArgs,
-    /// Read an input from a .npy (or .mtx, .tns, .smtx, .npz, also .npz:KEY) file; inputs without one are drawn at
-    /// random, on their structure
+    /// Read an input from a .npy (or .mtx, .tns, .smtx, .npz, also .npz:KEY) file; a scalar may be a number,
+    /// `alpha=2.5`. Inputs without one are drawn at random, on their structure
     #[arg(long = "input", value_name = "NAME=PATH", value_parser = named_path())]
     pub inputs: Vec<(String, PathBuf)>,
     #[command(flatten)]

@@ -1,7 +1,8 @@
 //! The process that checks a text for the language server, and what it says: lines of JSON on its standard output.
 //!
-//! First what the checker finds, then what inference finds, with the structure of each tensor, then each layout. It
-//! ends itself when it takes too long or too much memory; whoever started it ends it by dropping its [`Run`].
+//! First what the checker finds, then what inference finds, with the structure of each tensor, then each layout, then
+//! what loops find. It ends itself when it takes too long or too much memory; whoever started it ends it by dropping
+//! its [`Run`].
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, Command, Stdio};
@@ -133,12 +134,23 @@ pub fn serve() {
         Some(Fact { tensor: inferred.program.tensor(id).name.clone(), text })
     });
     say(&Said::Inferred(all(&analysis.warnings), facts.collect()));
-    let Ok(laid) = analysis.lay_out() else { return };
+    let warnings = analysis.warnings.clone();
+    let refused = |found: Vec<Diagnostic>| {
+        say(&Said::Inferred(all(&[warnings, found].concat()), Vec::new()));
+    };
+    let laid = match analysis.lay_out() {
+        Ok(laid) => laid,
+        Err(dastac::Error::Program(found)) => return refused(found),
+        Err(_) => return,
+    };
     for id in laid.program().tensor_ids() {
         if let Ok(text) = layout::of_tensor(&laid, id) {
             let tensor = laid.program().tensor(id).name.clone();
             say(&Said::Layout(Fact { tensor, text }));
         }
+    }
+    if let Err(dastac::Error::Program(found)) = laid.lower() {
+        refused(found);
     }
 }
 

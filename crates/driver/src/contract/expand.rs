@@ -7,7 +7,7 @@
 
 use dastac_stur::contract::factors;
 use dastac_stur::expand::{Reads, expanded};
-use dastac_stur::infer::{Inferred, Statement, infer_expanded};
+use dastac_stur::infer::{InferError, Inferred, Statement, infer_expanded};
 use dastac_stur::program::{Product, Rule};
 use dastac_stur::schedule::Expand;
 use dastac_stur::{Program, TensorId};
@@ -102,7 +102,7 @@ fn pays(
 ) -> Result<bool, Error> {
     let bytes = inferred.program.tensor(tensor).element.bytes();
     let structured = &inferred.tensors[tensor.0];
-    let around = structured.around()?;
+    let around = structured.around(&inferred.sets).map_err(InferError::from)?;
     let mut taken = Vec::new();
     for (counted, left) in counted.iter() {
         let elements = counted.points(&around)?;

@@ -1,5 +1,6 @@
 //! FROSTT files (`.tns`): a line for each entry, its coordinates and its value, all separated by spaces. `#` begins a
-//! comment. A complex value is one word, `1.5-2i`; where the first value is such a one, all are complex.
+//! comment. A complex value is one word, `1.5-2i`; where the first value is such a one, all are complex. Where a value
+//! is an integer that floats of 64 bits round, and all are integers, they are of 64 bits; else all are floats.
 //!
 //! Nothing says the shape, so it is that of the largest coordinates, unless it is given, or the first line is
 //! `# shape EXTENT ..`, which is what is written here.
@@ -11,7 +12,7 @@ use super::numbers::{Integer, Words, is_complex, number_of, print_integer, print
 use super::text::{Ends, Header, place_of, write_parts};
 use super::{Contents, Data, Fault, Hint, ReadOptions, WriteError};
 use crate::storage::Entries;
-use dastac_elements::{Complex, Native, Storage, View};
+use dastac_elements::{Complex, Element, Native, Storage, View};
 
 /// Reads a tensor.
 pub fn read(mut header: Header<'_>, options: &ReadOptions) -> Result<Contents, Fault> {
@@ -77,6 +78,12 @@ trait Value: Native {
 
     /// Reads a value that is written in the usual form.
     fn read_usual(cursor: &mut Cursor<'_>) -> Option<Self>;
+
+    /// Whether an integer so large may have been rounded.
+    fn is_large(self) -> bool;
+
+    /// The values as integers of 64 bits, if all are, with those in place of which others were read.
+    fn integers(values: &[Self], exact: &[(usize, i64)]) -> Option<Vec<i64>>;
 }
 
 impl Value for f64 {
@@ -88,7 +95,26 @@ impl Value for f64 {
         cursor.blank()?;
         cursor.float()
     }
+
+    fn is_large(self) -> bool {
+        self.abs() >= EXACT
+    }
+
+    fn integers(values: &[f64], exact: &[(usize, i64)]) -> Option<Vec<i64>> {
+        if exact.is_empty() {
+            return None;
+        }
+        let mut exact = exact.iter().peekable();
+        let whole = |(at, value): (usize, &f64)| match exact.next_if(|(other, _)| *other == at) {
+            Some((_, value)) => Some(*value),
+            None => (value.trunc() == *value && value.abs() < EXACT).then_some(*value as i64),
+        };
+        values.iter().enumerate().map(whole).collect()
+    }
 }
+
+/// All integers below it are floats.
+const EXACT: f64 = (1u64 << 53) as f64;
 
 impl Value for Complex<f64> {
     fn read(words: &mut Words<'_>) -> Option<Complex<f64>> {
@@ -96,6 +122,14 @@ impl Value for Complex<f64> {
     }
 
     fn read_usual(_: &mut Cursor<'_>) -> Option<Complex<f64>> {
+        None
+    }
+
+    fn is_large(self) -> bool {
+        false
+    }
+
+    fn integers(_: &[Complex<f64>], _: &[(usize, i64)]) -> Option<Vec<i64>> {
         None
     }
 }
@@ -106,12 +140,13 @@ fn read_values<T: Value>(header: Header<'_>, start: Start<'_>) -> Result<Content
     let parser = Parser { rank, options, shape: shape.as_deref() };
     let mut largest = vec![0; rank];
     let mut coordinates = Vec::new();
-    let (mut values, mut entries) = (Vec::new(), 0);
+    let (mut values, mut exact, mut entries) = (Vec::new(), Vec::new(), 0);
     let mut take = |part: &mut Part<T>| {
         for (largest, coordinate) in largest.iter_mut().zip(&part.largest) {
             *largest = (*coordinate).max(*largest);
         }
         coordinates.extend_from_slice(&part.coordinates);
+        exact.extend(part.exact.iter().map(|(at, value)| (values.len() + at, *value)));
         values.extend_from_slice(&part.values);
         entries += part.entries;
         Ok(())
@@ -127,12 +162,16 @@ fn read_values<T: Value>(header: Header<'_>, start: Start<'_>) -> Result<Content
     };
     let values = match options.pattern {
         true => Storage::from(vec![true; entries]),
-        false => Storage::from(values),
+        false => match T::integers(&values, &exact) {
+            Some(integers) => Storage::from(integers),
+            None => Storage::from(values),
+        },
     };
-    let about = match (options.pattern, values.element().is_complex()) {
+    let about = match (options.pattern, values.element()) {
         (true, _) => "FROSTT, pattern",
-        (false, true) => "FROSTT, complex",
-        (false, false) => "FROSTT",
+        (false, Element::I64) => "FROSTT, integer",
+        (false, element) if element.is_complex() => "FROSTT, complex",
+        (false, _) => "FROSTT",
     };
     Ok(Contents {
         data: Data::Entries(Entries::checked(shape, coordinates, values)),
@@ -167,7 +206,21 @@ struct Part<T> {
     largest: Vec<u64>,
     /// Numbers; none of a pattern.
     values: Vec<T>,
+    /// Integers that were rounded, by the numbers of their values.
+    exact: Vec<(usize, i64)>,
     entries: usize,
+}
+
+impl<T: Value> Part<T> {
+    /// Adds a value that was read at the beginning of a text.
+    fn push(&mut self, value: T, text: &[u8]) {
+        if value.is_large()
+            && let Some(integer) = Words(text).signed()
+        {
+            self.exact.push((self.values.len(), integer));
+        }
+        self.values.push(value);
+    }
 }
 
 struct Parser<'a> {
@@ -180,6 +233,7 @@ impl Parser<'_> {
     fn parse<T: Value>(&self, block: &[u8], part: &mut Part<T>) -> Result<u64, Fault> {
         part.coordinates.clear();
         part.values.clear();
+        part.exact.clear();
         part.largest.clear();
         part.largest.resize(self.rank, 0);
         let mut cursor = Cursor { rest: block };
@@ -217,9 +271,10 @@ impl Parser<'_> {
         if self.options.pattern {
             return cursor.line_end();
         }
+        let word = cursor.rest;
         let value = T::read_usual(cursor)?;
         cursor.line_end()?;
-        part.values.push(value);
+        part.push(value, word);
         Some(())
     }
 
@@ -234,12 +289,14 @@ impl Parser<'_> {
         }
         if !self.options.pattern {
             let missing = words.is_empty();
-            part.values.push(T::read(&mut words).ok_or_else(|| {
+            let word = words.0;
+            let value = T::read(&mut words).ok_or_else(|| {
                 if missing {
                     return Fault::at(line, "the value is missing");
                 }
                 Fault::at(line, format!("the value is {}, not a number", words.shown()))
-            })?);
+            })?;
+            part.push(value, word);
         }
         if !words.is_empty() {
             return Err(Fault::at(line, format!("there is {} behind the entry", words.shown())));

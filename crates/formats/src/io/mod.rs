@@ -70,7 +70,7 @@ impl FileKind {
     }
 
     /// Whether it is a zip file.
-    fn is_archive(self) -> bool {
+    pub fn is_archive(self) -> bool {
         matches!(self, FileKind::Npz | FileKind::Levels)
     }
 
@@ -190,6 +190,8 @@ pub struct ReadOptions {
     pub pattern: bool,
     /// `.tns`: the extents; without them, the largest coordinates say them.
     pub shape: Option<Vec<u64>>,
+    /// `.npz`: which array of several is read (`numpy.savez`) where the file's name has no key.
+    pub array: Option<String>,
 }
 
 /// What a file holds.
@@ -307,7 +309,7 @@ pub fn read_bytes(
         hint: fault.hint,
     };
     if kind.is_archive() {
-        return npz::read(io::Cursor::new(bytes), None).map_err(fail);
+        return npz::read(io::Cursor::new(bytes), None, options).map_err(fail);
     }
     read_stream(bytes, Origin::Bytes(bytes), kind, options).map_err(fail)
 }
@@ -319,7 +321,7 @@ fn read_file(
     options: &ReadOptions,
 ) -> Result<Contents, Fault> {
     if kind.is_archive() {
-        return npz::read(BufReader::new(file), key);
+        return npz::read(BufReader::new(file), key, options);
     }
     let origin = if file.metadata()?.is_file() { Origin::File(&file) } else { Origin::Stream };
     read_stream(&file, origin, kind, options)

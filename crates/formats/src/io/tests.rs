@@ -51,6 +51,36 @@ fn kinds_by_name() {
 }
 
 #[test]
+fn large_integers_of_tensors_stay_exact() {
+    let holds = |text: &str, expected: Expect| holds(FileKind::Frostt, text, &expected);
+    holds(
+        "1 9007199254740993\n2   -9223372036854775808 \n3 7\n",
+        expect![[r#"
+        FROSTT, integer: 3
+        (0) 9007199254740993
+        (1) -9223372036854775808
+        (2) 7
+    "#]],
+    );
+    holds(
+        "1 9007199254740993\n2 0.5\n",
+        expect![[r#"
+        FROSTT: 2
+        (0) 9007199254740992
+        (1) 0.5
+    "#]],
+    );
+    holds(
+        "1 9007199254740991\n2 1e3\n",
+        expect![[r#"
+        FROSTT: 2
+        (0) 9007199254740991
+        (1) 1000
+    "#]],
+    );
+}
+
+#[test]
 fn what_cannot_be_written() {
     let entries = Entries::new(vec![2, 2, 2], vec![0, 1, 1], Storage::from(vec![1.5])).unwrap();
     let cube = Tensor::from_entries(&entries, &Format::csf(3), Build::default()).unwrap();
@@ -85,7 +115,7 @@ fn real_files() {
         }
         // Scans count from 0, have no values, and say their shape in a comment of their own.
         let scan = row[file].starts_with("pointcloud/");
-        let options = ReadOptions { zero_based: scan, pattern: scan, shape: None };
+        let options = ReadOptions { zero_based: scan, pattern: scan, shape: None, array: None };
         let contents = read(&path, &options).unwrap_or_else(|error| panic!("{error}"));
         let rank = contents.shape().len();
         let tensor = contents.tensor(&Format::coo(rank), Build::default()).unwrap();

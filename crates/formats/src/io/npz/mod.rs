@@ -1,8 +1,8 @@
 //! Sparse matrices of SciPy (`scipy.sparse.save_npz`): a zip file with an array for each of its parts.
 //!
 //! All that `save_npz` ever wrote is read: `csr`, `csc`, `coo` (of any rank), `bsr` and `dia`. Of dense blocks and
-//! diagonals, the elements that are not zero become entries. [`levels`] has files of tensors in other formats. A single
-//! array of `numpy.savez` is read by its key.
+//! diagonals, the elements that are not zero become entries. [`levels`] has files of tensors in other formats. An array
+//! of `numpy.savez` is read by its key, which may be left out where it is the tensor's name or there is just one.
 
 mod blocks;
 pub mod levels;
@@ -16,7 +16,7 @@ use zip::ZipArchive;
 
 use super::npy;
 use super::numbers::number_of;
-use super::{Contents, Data, Fault};
+use super::{Contents, Data, Fault, ReadOptions};
 use crate::storage::{Entries, Tensor};
 use dastac_elements::Storage;
 
@@ -36,9 +36,7 @@ impl<R: Read + Seek> Members<R> {
     ) -> Result<T, Fault> {
         let file = format!("{name}.npy");
         if self.0.index_for_name(&file).is_none() {
-            let key = |file: std::borrow::Cow<'_, str>| file.strip_suffix(".npy").map(String::from);
-            let mut keys: Vec<String> = self.0.file_names().flatten().filter_map(key).collect();
-            keys.sort_unstable();
+            let keys = self.keys();
             let shown = keys.iter().take(12).map(|key| format!("`{}`", key.escape_debug()));
             let shown: Vec<String> = shown.collect();
             let more = if keys.len() > 12 { ", .." } else { "" };
@@ -68,15 +66,39 @@ impl<R: Read + Seek> Members<R> {
         self.0.index_for_name(&format!("{name}.npy")).is_some()
     }
 
+    /// The names of all arrays, sorted.
+    fn keys(&self) -> Vec<String> {
+        let key = |file: std::borrow::Cow<'_, str>| file.strip_suffix(".npy").map(String::from);
+        let mut keys: Vec<String> = self.0.file_names().flatten().filter_map(key).collect();
+        keys.sort_unstable();
+        keys
+    }
+
+    /// The key of the array that is meant, of a file that is no sparse tensor: it has this name, or is the only one.
+    fn array(&self, name: Option<&str>) -> Option<String> {
+        if self.has("format") || levels::is_levels(self) {
+            return None;
+        }
+        let mut keys = self.keys();
+        let named = keys.iter().position(|key| Some(key.as_str()) == name);
+        let only = (keys.len() == 1).then_some(0);
+        named.or(only).map(|at| keys.swap_remove(at))
+    }
+
     fn indices(&mut self, name: &str) -> Result<Vec<u64>, Fault> {
         self.read(name, |header, reader| header.indices(reader, name))
     }
 }
 
 /// Reads a tensor, or one of the arrays, which has this key.
-pub fn read(reader: impl Read + Seek, key: Option<&str>) -> Result<Contents, Fault> {
+pub fn read(
+    reader: impl Read + Seek,
+    key: Option<&str>,
+    options: &ReadOptions,
+) -> Result<Contents, Fault> {
     let mut members = Members(ZipArchive::new(reader).map_err(|error| zip_fault(&error))?);
-    if let Some(key) = key {
+    let key = key.map(String::from).or_else(|| members.array(options.array.as_deref()));
+    if let Some(key) = key.as_deref() {
         return members.read(key, |header, reader| {
             let values = header.values(reader)?;
             let about = format!("NumPy array `{key}` of an archive, {}", values.element());

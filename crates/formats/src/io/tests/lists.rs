@@ -7,6 +7,7 @@ use super::*;
 #[test]
 fn frostt() {
     let options = |zero_based, pattern, shape: Option<&[u64]>| ReadOptions {
+        array: None,
         zero_based,
         pattern,
         shape: shape.map(<[u64]>::to_vec),

@@ -230,8 +230,9 @@ fn scipy_matrices() {
     npz(
         &[("arr_0", i32s(&[1]))],
         &expect![[r#"
-            <bytes>: it has no array `format`
-            `scipy.sparse.save_npz` writes sparse matrices; of an archive of arrays, one is read by its key, such as `a.npz:arr_0`; its arrays: `arr_0`"#]],
+            NumPy array `arr_0` of an archive, i32: 1
+            (0) 1
+        "#]],
     );
     npz(
         &[csr, ("shape", i32s(&[2])), data, indices, indptr],
@@ -368,6 +369,8 @@ fn other_archives() {
         Ok(contents) => show(&contents),
         Err(error) => format!("{}\n{}\n", error.reason, error.hint.unwrap()),
     };
+    let named = ReadOptions { array: Some("y".into()), ..ReadOptions::default() };
+    assert_eq!(read(&folder.path().join("a.npz"), &named).unwrap().shape(), [1]);
     let all = [keyed("a.npz:x"), keyed("a.npz:y"), keyed("a.npz:z"), keyed("a.npz")];
     expect![[r#"
         NumPy array `x` of an archive, f64: 2
