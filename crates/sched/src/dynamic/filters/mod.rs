@@ -7,8 +7,8 @@
 //! the stride) outermost; the pixels of all rows are one loop, in which those that rows of the copy have beyond the
 //! result's are computed and not used; and what the filter stores is a sum for each of its rows.
 //!
-//! Before -> after, of `O(m, p, q) := I(c, p + r - 1, q + s - 1) * F(m, c, r, s)`, where `F` is read from a copy in rows,
-//! each in `K` chunks of 16 channels, with lists of entries:
+//! Before -> after, of `O(m, p, q) := I(c, p + r - 1, q + s - 1) * F(m, c, r, s)`, where `F` is read from a copy in
+//! rows, each in `K` chunks of 16 channels, with lists of entries:
 //! ```text
 //! with O.image of C * (M + 2) * (N + 2) + .. zero {
 //!   parallel c, h, w { O.image[.. c + (N + 2) * (h + 1) + w + 1] = I[..] }
