@@ -182,7 +182,23 @@ def conv(case, s):
     return {"cuDNN": exact, "cuDNN, tf32": tf32}, (work, case["density"])
 
 
-PEERS = {one.__name__: one for one in (copy, triangle_copy, ttm, matmul, gram, matvec, spmv, spmm, spgemm, conv)}
+def layer(case, s):
+    size, stride = (3 if "_3_" in case["program"] else 1), (2 if "_half_" in case["program"] else 1)
+    picture = dense(case, 1, s["C"], stride * s["H"], stride * s["W"])
+    filters = dense(case, s["K"], s["C"], size, size)
+    torch.backends.cudnn.benchmark = True
+
+    def with_tf32(allowed):
+        def call():
+            torch.backends.cudnn.allow_tf32 = allowed
+            return torch.nn.functional.conv2d(picture, filters, stride=stride, padding=size // 2)
+
+        return call
+
+    return {"cuDNN": with_tf32(False), "cuDNN, tf32": with_tf32(True)}, None
+
+
+PEERS = {one.__name__: one for one in (copy, triangle_copy, ttm, matmul, gram, matvec, spmv, spmm, spgemm, conv, layer)}
 
 
 def compared(case):
