@@ -14,7 +14,7 @@ use dastac_poly::Context;
 use dastac_sched::trips::Counting;
 use dastac_sched::validate::{Check, validate, validate_movement};
 use dastac_sched::{Computation, Gathered, Movement, Reading};
-use dastac_stur::infer::{Inferred, disagreements, infer};
+use dastac_stur::infer::{Inferred, infer};
 use dastac_stur::{Checked, Diagnostic, Program, TensorId};
 use dastac_target::{Abi, Artifact};
 
@@ -79,7 +79,7 @@ impl Analysis {
             Err(Error::Program(found)) => return Err(Error::Program(joined(warnings, found))),
             inferred => inferred?,
         };
-        let warnings = joined(warnings, disagreements(&inferred)?);
+        let warnings = joined(warnings, dastac_stur::infer::warnings(&inferred)?);
         Ok(Analysis { inferred, warnings, timings, steps: Steps::Open, expected: BTreeMap::new() })
     }
 

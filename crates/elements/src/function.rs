@@ -3,6 +3,8 @@
 //! All have the meaning that NumPy gives to them: `sign(NaN)` is not a number and `sign(0)` is 0, `round` takes the
 //! even one of two neighbours, `log` of a negative number is not a number.
 
+use num_complex::Complex;
+
 /// What a function of one number does with its sign.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Parity {
@@ -147,6 +149,8 @@ functions! {
     Real: "real", 1, Odd, true, |x, _| x;
     /// The imaginary part; of a real number, 0.
     Imag: "imag", 1, Odd, true, |_, _| 0.0;
+    /// The complex number with this real and this imaginary part.
+    Complex: "complex", 2, None, false, |x, y| if y == 0.0 { x } else { f64::NAN };
 }
 
 impl Function {
@@ -162,23 +166,41 @@ impl Function {
 
     /// Whether it is defined on complex numbers.
     pub const fn of_complex(self) -> bool {
-        matches!(self, Function::Abs) || self.is_of_parts()
+        use Function::{Conj, Cos, Cosh, Exp, Log, Pow, Sin, Sinh, Sqrt};
+        let gives_complex = matches!(self, Exp | Log | Sqrt | Sin | Cos | Sinh | Cosh | Pow | Conj);
+        gives_complex || self.is_real_of_complex()
+    }
+
+    /// Whether it gives real numbers of complex ones.
+    pub const fn is_real_of_complex(self) -> bool {
+        matches!(self, Function::Abs | Function::Real | Function::Imag)
     }
 
     /// Whether it is about the two parts of a complex number, and nothing is computed for a real one.
     pub const fn is_of_parts(self) -> bool {
-        matches!(self, Function::Conj | Function::Real | Function::Imag)
+        matches!(self, Function::Conj | Function::Real | Function::Imag | Function::Complex)
     }
 
-    /// Its value of a complex number, given and returned as its real and imaginary part, if it is defined on them.
-    pub fn eval_complex(self, [x, y]: [f64; 2]) -> Option<[f64; 2]> {
-        match self {
-            Function::Abs => Some([x.hypot(y), 0.0]),
-            Function::Conj => Some([x, -y]),
-            Function::Real => Some([x, 0.0]),
-            Function::Imag => Some([y, 0.0]),
-            _ => None,
-        }
+    /// Its value of complex numbers, if it is defined on them. Branches are those of C and NumPy: `sqrt(-1)` is `i`,
+    /// and `log` has imaginary parts from -pi to pi. Powers of 0 are 0 where the real part of the exponent is positive,
+    /// 1 where the exponent is 0, and else no numbers.
+    pub fn eval_complex(self, of: &[Complex<f64>]) -> Option<Complex<f64>> {
+        let z = *of.first()?;
+        Some(match (self, of) {
+            (Function::Abs, [_]) => z.norm().into(),
+            (Function::Conj, [_]) => z.conj(),
+            (Function::Real, [_]) => z.re.into(),
+            (Function::Imag, [_]) => z.im.into(),
+            (Function::Exp, [_]) => z.exp(),
+            (Function::Log, [_]) => z.ln(),
+            (Function::Sqrt, [_]) => z.sqrt(),
+            (Function::Sin, [_]) => z.sin(),
+            (Function::Cos, [_]) => z.cos(),
+            (Function::Sinh, [_]) => z.sinh(),
+            (Function::Cosh, [_]) => z.cosh(),
+            (Function::Pow, [_, by]) => power(z, *by),
+            _ => return None,
+        })
     }
 
     /// Its value in 32-bit floats: the nearest one to that in 64-bit floats.
@@ -201,6 +223,18 @@ impl Function {
     /// Its value where all numbers are 0: what it makes of elements that are not stored.
     pub fn at_zeros(self) -> f64 {
         self.eval(&[0.0; 2])
+    }
+}
+
+/// `z` to the power of `by`: a product where `by` is a small whole number.
+fn power(z: Complex<f64>, by: Complex<f64>) -> Complex<f64> {
+    if by.im == 0.0 && by.re.fract() == 0.0 && by.re.abs() <= 64.0 {
+        return z.powi(by.re as i32);
+    }
+    match (z == Complex::default(), by.re > 0.0) {
+        (true, true) => Complex::default(),
+        (true, false) => Complex::new(f64::NAN, f64::NAN),
+        (false, _) => (by * z.ln()).exp(),
     }
 }
 
@@ -277,6 +311,7 @@ mod tests {
             conj: 0.0 [inf, -inf, -2.5]
             real: 0.0 [inf, -inf, -2.5]
             imag: 0.0 [0.0, 0.0, 0.0]
+            complex: 0.0 [NaN, NaN, NaN]
         "#]]
         .assert_eq(&all);
         for function in Function::ALL.iter().filter(|function| **function != Function::Imag) {
@@ -298,16 +333,21 @@ mod tests {
 
     #[test]
     fn complex_numbers() {
-        let all = Function::ALL.iter().filter(|function| function.of_complex());
-        let of: Vec<_> =
-            all.map(|function| (function.name(), function.eval_complex([3.0, -4.0]))).collect();
-        let expected = [
-            ("abs", Some([5.0, 0.0])),
-            ("conj", Some([3.0, 4.0])),
-            ("real", Some([3.0, 0.0])),
-            ("imag", Some([-4.0, 0.0])),
-        ];
-        assert_eq!(of, expected);
-        assert_eq!(Function::Exp.eval_complex([0.0, 0.0]), None);
+        let mut all = String::new();
+        for function in Function::ALL.iter().filter(|function| function.of_complex()) {
+            let of = [Complex::new(3.0, -4.0), Complex::new(0.5, 0.0)];
+            let value = function.eval_complex(&of[..function.arity()]).unwrap();
+            all += &format!("{function}: {value:.6}\n");
+        }
+        expect![[r#""#]]
+        .assert_eq(&all);
+        let edge = |function: Function, re: f64, im: f64| {
+            function.eval_complex(&[Complex::new(re, im)]).unwrap().to_string()
+        };
+        assert_eq!(edge(Function::Sqrt, -1.0, 0.0), "0+1i");
+        assert_eq!(edge(Function::Sqrt, -1.0, -0.0), "0-1i");
+        assert_eq!(Function::Tan.eval_complex(&[Complex::default()]), None);
+        let zero = [Complex::default(), Complex::new(0.0, 1.0)];
+        assert!(Function::Pow.eval_complex(&zero).unwrap().is_nan());
     }
 }

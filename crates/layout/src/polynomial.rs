@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use dastac_poly::{Atom as PolyAtom, LinearExpr, Term};
+use dastac_poly::{Atom as PolyAtom, LinearExpr, Term, floor_text};
 use dastac_stur::sets::{Affine, Atom};
 use num_integer::Integer;
 use num_rational::Ratio;
@@ -265,7 +265,7 @@ impl fmt::Display for Polynomial {
             for (atom, exponent) in monomial {
                 let atom = match atom {
                     Atom::Name(name) => name.clone(),
-                    Atom::Floor(inner, divisor) => format!("floor(({inner})/{divisor})"),
+                    Atom::Floor(inner, divisor) => floor_text(inner, divisor),
                 };
                 factors.push(if *exponent == 1 { atom } else { format!("{atom}^{exponent}") });
             }

@@ -32,12 +32,13 @@ impl Loads {
             Value::Compare(..) => {}
             Value::Select(parts) => parts[1..].iter().for_each(|part| self.add(part, buffers)),
             // Parts of complex numbers are real.
-            Value::Apply(function, of) if is_real(*function) => {
+            Value::Apply(function, of) if function.is_real_of_complex() => {
                 let complex = self.complex;
                 of.iter().for_each(|part| self.add(part, buffers));
                 self.complex = complex;
             }
             _ => {
+                self.complex |= matches!(value, Value::Apply(MathFunction::Complex, _));
                 self.fraction |= match value {
                     Value::Const(value) => value.is_nan() || value.fract() != 0.0,
                     Value::Div(..) => true,
@@ -48,11 +49,6 @@ impl Loads {
             }
         }
     }
-}
-
-/// Whether a function gives real numbers of complex ones.
-fn is_real(function: MathFunction) -> bool {
-    function.of_complex() && function != MathFunction::Conj
 }
 
 impl Module {
@@ -71,8 +67,9 @@ impl Module {
                 Some(self.buffers.get(id.0 as usize).is_some_and(|own| own.element.is_complex()))
             }
             Value::Apply(function, _) if function.of_complex() => {
-                Some(of(&value.parts())? && !is_real(*function))
+                Some(of(&value.parts())? && !function.is_real_of_complex())
             }
+            Value::Apply(MathFunction::Complex, _) => real(&value.parts()).map(|_| true),
             Value::Select(parts) => {
                 self.is_complex(&parts[0])?;
                 of(&[&parts[1], &parts[2]])

@@ -24,6 +24,15 @@ pub struct LinearExpr {
     pub denominator: i64,
 }
 
+/// The text of a floor, with parentheses only around what needs them: `floor(i/4)`, `floor((i + 1)/4)`.
+pub fn floor_text(numerator: impl std::fmt::Display, denominator: impl std::fmt::Display) -> String {
+    let numerator = numerator.to_string();
+    match numerator.contains(' ') || numerator.starts_with('-') {
+        true => format!("floor(({numerator})/{denominator})"),
+        false => format!("floor({numerator}/{denominator})"),
+    }
+}
+
 /// `floor(numerator / denominator)`. Invariants: `denominator > 1`, `numerator.denominator == 1`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Floor {
@@ -87,7 +96,7 @@ impl LinearExpr {
         }
         for (coefficient, floor) in &self.floors {
             let numerator = floor.numerator.to_text(dims);
-            add(*coefficient, &format!("floor(({numerator})/{})", floor.denominator));
+            add(*coefficient, &floor_text(&numerator, floor.denominator));
         }
         if self.constant != 0 {
             add(self.constant, "");

@@ -52,7 +52,7 @@ mod shadow;
 mod space;
 mod union;
 
-pub use aff::{Floor, LinearExpr};
+pub use aff::{Floor, LinearExpr, floor_text};
 pub use ast_build::{AstBuild, LoopType};
 pub use context::Context;
 pub use error::{Error, Result};

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use dastac_poly::LinearExpr;
+use dastac_poly::{LinearExpr, floor_text};
 
 use crate::ast::{BinaryOp, CompareOp, Comparison, Expr, ExprKind, Span};
 use crate::diagnostic::Diagnostic;
@@ -187,7 +187,7 @@ impl fmt::Display for Affine {
             }
             match atom {
                 Atom::Name(name) => write!(f, "{name}")?,
-                Atom::Floor(inner, divisor) => write!(f, "floor(({inner})/{divisor})")?,
+                Atom::Floor(inner, divisor) => write!(f, "{}", floor_text(inner, divisor))?,
             }
         }
         match (first, self.constant) {

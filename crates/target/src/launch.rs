@@ -137,6 +137,8 @@ pub struct Allocate {
     pub size: Index,
     /// Whether they are 0 at first.
     pub zero: bool,
+    /// The buffer that takes its place, and where it does.
+    pub instead: Option<(BufferId, Condition)>,
     /// What is done with it.
     pub body: Vec<Step>,
 }

@@ -98,7 +98,7 @@ impl Planner<'_> {
                 then: self.steps(&inner.then)?,
                 otherwise: self.steps(&inner.otherwise)?,
             },
-            Stmt::Workspace(inner) if inner.instead.is_none() => {
+            Stmt::Workspace(inner) => {
                 let buffer = &self.module.buffers[inner.buffer.0 as usize];
                 Step::Allocate(Allocate {
                     buffer: inner.buffer,
@@ -106,6 +106,7 @@ impl Planner<'_> {
                     element: buffer.element,
                     size: inner.size.clone(),
                     zero: inner.zero,
+                    instead: inner.instead.clone(),
                     body: self.steps(&inner.body)?,
                 })
             }

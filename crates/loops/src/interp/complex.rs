@@ -63,11 +63,11 @@ impl Machine<'_> {
         of: &[Value],
     ) -> Result<Option<f64>, InterpError> {
         let [only] = of else { return Ok(None) };
-        if !function.of_complex() || !self.module.own_type(&[only]).is_complex() {
+        if !function.is_real_of_complex() || !self.module.own_type(&[only]).is_complex() {
             return Ok(None);
         }
-        let Complex { re, im } = self.complex(only)?;
-        Ok(function.eval_complex([re, im]).map(|[re, _]| re))
+        let of = self.complex(only)?;
+        Ok(function.eval_complex(&[of]).map(|value| value.re))
     }
 
     /// Whether a complex number is not 0.
@@ -93,8 +93,13 @@ impl Machine<'_> {
             Value::Mul(left, right) => Ok(self.complex(left)? * self.complex(right)?),
             Value::Div(left, right) => Ok(self.complex(left)? / self.complex(right)?),
             Value::Min(..) | Value::Max(..) | Value::Truth(_) | Value::Compare(..) => Err(NO_ORDER),
-            Value::Apply(MathFunction::Conj, of) if of.len() == 1 => {
-                Ok(self.complex(&of[0])?.conj())
+            Value::Apply(MathFunction::Complex, of) if of.len() == 2 => {
+                Ok(Complex::new(self.value(&of[0])?, self.value(&of[1])?))
+            }
+            Value::Apply(function, of) if function.of_complex() => {
+                let of: Result<Vec<_>, _> = of.iter().map(|one| self.complex(one)).collect();
+                let wrong = InterpError::Invalid("a function of too many or too few numbers");
+                function.eval_complex(&of?).ok_or(wrong)
             }
             Value::Select(parts) => {
                 let [condition, then, otherwise] = &**parts;

@@ -8,13 +8,17 @@
 //! - `(a + b i) / (c + d i)` -> `(a * c + b * d) / n` and `(b * c - a * d) / n` with `n = c * c + d * d`
 //! - a sum -> the sum of the real and the sum of the imaginary parts
 //! - `conj(a + b i)` -> `a` and `-1 * b`; `real(a + b i)` -> `a`; `imag(a + b i)` -> `b`; `abs(a + b i)` ->
-//!   `hypot(a, b)`; these functions are left nowhere, also of real numbers
+//!   `hypot(a, b)`; `complex(a, b)` has these parts; these functions are left nowhere, also of real numbers
+//! - `exp`, `log`, `sqrt`, `sin`, `cos`, `sinh`, `cosh` and powers -> functions of both parts:
+//!   `exp(a + b i)` -> `exp(a) * cos(b)` and `exp(a) * sin(b)`
 //!
 //! A real number has no imaginary part, so that products with it stay short. Both parts of what is stored are computed
 //! before either of them is stored: where a value loads elements of the buffer that it is stored to, they stand in a
 //! workspace of two elements in between.
 //!
 //! Passes after this one, and targets, see real numbers only. It runs before any pass that makes parts or registers.
+
+mod functions;
 
 use crate::ir::*;
 
@@ -43,6 +47,7 @@ fn has_parts(module: &Module) -> bool {
 }
 
 /// A value in two parts.
+#[derive(Clone)]
 struct Parts {
     real: Value,
     /// None of a real number.
@@ -152,8 +157,9 @@ impl Splitting<'_> {
                     imaginary: body.imaginary.map(|body| self.sum_of(sum, body)),
                 }
             }
-            Value::Apply(function, of) if function.of_complex() && of.len() == 1 => {
-                of_parts(*function, self.value(&of[0]))
+            Value::Apply(function, of) => {
+                let of: Vec<Parts> = of.iter().map(|one| self.value(one)).collect();
+                functions::applied(*function, of)
             }
             Value::Select(parts) => {
                 let [test, then, otherwise] = parts.each_ref().map(|part| self.value(part));
@@ -173,22 +179,6 @@ impl Splitting<'_> {
         };
         let fetch = sum.fetch.iter().map(place).collect();
         Value::Sum(Box::new(Sum { body, fetch, ..sum.clone() }))
-    }
-}
-
-/// `conj(z)`, `real(z)`, `imag(z)`, `abs(z)`.
-fn of_parts(function: MathFunction, Parts { real, imaginary }: Parts) -> Parts {
-    match (function, imaginary) {
-        (MathFunction::Conj, imaginary) => Parts { real, imaginary: imaginary.map(negated) },
-        (MathFunction::Real, _) => Parts { real, imaginary: None },
-        (MathFunction::Imag, imaginary) => {
-            Parts { real: imaginary.unwrap_or(Value::constant(0.0)), imaginary: None }
-        }
-        (MathFunction::Abs, Some(imaginary)) => Parts {
-            real: Value::apply(MathFunction::Hypot, vec![real, imaginary]),
-            imaginary: None,
-        },
-        (function, _) => Parts { real: Value::apply(function, vec![real]), imaginary: None },
     }
 }
 

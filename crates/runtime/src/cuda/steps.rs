@@ -260,6 +260,32 @@ impl Run<'_, '_> {
     }
 
     fn allocate(&mut self, allocate: &Allocate) -> Result<(), CudaError> {
+        let instead = match &allocate.instead {
+            Some((other, condition)) if self.with_env(|env| condition.eval_in(env))? => {
+                let address = self.addresses.get(other).copied();
+                Some(address.ok_or_else(|| self.failed("a buffer is not on the device"))?)
+            }
+            _ => None,
+        };
+        let address = match instead {
+            Some(address) => address,
+            None => self.take(allocate)?,
+        };
+        let outer = self.addresses.insert(allocate.buffer, address);
+        self.steps(&allocate.body)?;
+        match outer {
+            Some(outer) => drop(self.addresses.insert(allocate.buffer, outer)),
+            None => drop(self.addresses.remove(&allocate.buffer)),
+        }
+        if instead.is_none() {
+            // Kernels run one after the other: the next one that is given the memory starts after this one.
+            self.memory.give_back();
+        }
+        Ok(())
+    }
+
+    /// Memory of its own.
+    fn take(&mut self, allocate: &Allocate) -> Result<u64, CudaError> {
         let size = self.index(&allocate.size)?.max(0);
         let bytes = usize::try_from(size).ok();
         let bytes = bytes.and_then(|size| size.checked_mul(allocate.element.bytes()));
@@ -268,15 +294,7 @@ impl Run<'_, '_> {
         if allocate.zero && bytes > 0 {
             self.memory.device.clear(address, bytes)?;
         }
-        let outer = self.addresses.insert(allocate.buffer, address);
-        self.steps(&allocate.body)?;
-        match outer {
-            Some(outer) => drop(self.addresses.insert(allocate.buffer, outer)),
-            None => drop(self.addresses.remove(&allocate.buffer)),
-        }
-        // Kernels run one after the other: the next one that is given the memory starts after this one.
-        self.memory.give_back();
-        Ok(())
+        Ok(address)
     }
 }
 

@@ -98,6 +98,7 @@ fn grid() -> Grid {
         element: Element::F64,
         size: n.clone() * 2,
         zero: true,
+        instead: None,
         body: vec![launch(2), launch(1)],
     });
     let first = Condition::compare(Compare::Ge, Index::Var(i), Index::Const(0));

@@ -81,6 +81,7 @@ pub(super) fn reductions(file: &File) -> File {
         _ => None,
     });
     let rules: Vec<RuleItem> = rules.collect();
+    with_types(&mut items);
     for item in &mut items {
         let Item::Types(entries, _) = item else { continue };
         for rule in &rules {
@@ -97,7 +98,62 @@ pub(super) fn reductions(file: &File) -> File {
             }
         }
     }
+    let entries: Vec<TypeItem> = items.iter().flat_map(entries_of).cloned().collect();
+    for item in &mut items {
+        if let Item::Rule(rule) = item {
+            squares(&mut rule.body, &entries);
+        }
+    }
     File { items }
+}
+
+/// The types that an item says.
+fn entries_of(item: &Item) -> &[TypeItem] {
+    match item {
+        Item::Types(entries, _) => entries,
+        _ => &[],
+    }
+}
+
+/// A place for types where complex numbers are made of real ones and no tensor has a type.
+fn with_types(items: &mut Vec<Item>) {
+    let is_made = |item: &Item| match item {
+        Item::Rule(rule) => complex_in(&rule.body, &[]).is_some(),
+        _ => false,
+    };
+    if let Some(rule) = items.iter().find(|item| is_made(item))
+        && !items.iter().any(|item| matches!(item, Item::Types(..)))
+    {
+        let span = rule.span();
+        items.insert(0, Item::Types(Vec::new(), span));
+    }
+}
+
+/// The square of a magnitude is that of a real number, and of a complex one its product with its conjugate.
+fn squares(term: &mut Term, entries: &[TypeItem]) {
+    term.parts_mut().iter_mut().for_each(|part| squares(part, entries));
+    let Term::Call { operation: Operation::Function(Function::Pow), arguments, span } = term else {
+        return;
+    };
+    let span = *span;
+    let call = |function: Function, argument: Term| Term::Call {
+        operation: Operation::Function(function),
+        arguments: vec![argument],
+        span,
+    };
+    if let [magnitude, Term::Number { value: 2.0, reciprocal: false, .. }] = &mut arguments[..]
+        && let Term::Call { operation: Operation::Function(Function::Abs), arguments: of, .. } = magnitude
+        && let [value] = &of[..]
+    {
+        let value = value.clone();
+        match complex_in(&value, entries) {
+            Some(_) => {
+                let factors = vec![value.clone(), call(Function::Conj, value)];
+                *term = call(Function::Real, Term::Product(factors, span));
+            }
+            None => *magnitude = value,
+        }
+    }
 }
 
 /// The type of a head of which none is said, if what it is computed of is complex.
@@ -188,9 +244,12 @@ fn complex_in(term: &Term, entries: &[TypeItem]) -> Option<Name> {
             element.filter(|name| name.text.starts_with("complex"))
         }
         Term::Call { operation: Operation::Function(function), .. }
-            if function.of_complex() && *function != Function::Conj =>
+            if function.is_real_of_complex() =>
         {
             None
+        }
+        Term::Call { operation: Operation::Function(Function::Complex), span, .. } => {
+            Some(Name { text: "complex128".into(), span: *span })
         }
         Term::Call { operation: Operation::Compare(_) | Operation::Cast(_), .. } => None,
         Term::Call { operation: Operation::Where, arguments, .. } => {

@@ -166,8 +166,8 @@ fn only_real(program: &Program, rule: &Rule) -> Option<(Wrong, &'static str)> {
 }
 
 /// What to do about functions of complex numbers.
-const OF_REALS: &str = "complex numbers are added, multiplied and divided, and `conj`, `real`, `imag` and `abs` are \
-    functions of them; a square is `z(i) * z(i)`, or `real(z(i) * conj(z(i)))`";
+const OF_REALS: &str = "complex numbers are added, multiplied and divided, and have `conj`, `real`, `imag`, `abs`, \
+    `exp`, `log`, `sqrt`, `sin`, `cos`, `sinh`, `cosh` and powers; `complex(a, b)` is `a + b i`";
 
 fn complex(program: &Program, rule: &Rule) -> Option<(Wrong, &'static str)> {
     let wrong = (rule.span, format!("a rule of {}", rule.semiring));
@@ -200,8 +200,11 @@ fn is_complex(program: &Program, product: &Product, value: &Scalar) -> Result<bo
         });
     };
     let what = match operation {
-        Operation::Function(Function::Conj) | Operation::Divide => return Ok(any),
-        Operation::Function(function) if function.of_complex() => return Ok(false),
+        Operation::Divide => return Ok(any),
+        Operation::Function(Function::Complex) if !any => return Ok(true),
+        Operation::Function(function) if function.of_complex() => {
+            return Ok(any && !function.is_real_of_complex());
+        }
         // Which of two numbers it is may be decided by whether a third one is 0.
         Operation::Where => return Ok(kinds[1..].contains(&true)),
         Operation::Cast(element) if element.is_complex() => "a cast to complex numbers".into(),

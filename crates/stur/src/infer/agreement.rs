@@ -15,10 +15,8 @@ use crate::diagnostic::Diagnostic;
 use crate::program::{Product, TensorId};
 use crate::sets::{Extent, Sets, affine};
 
-/// Codes of the warnings that inference finds, beside those of the checker.
-pub const INFERRED_WARNINGS: [&str; 1] = [DISAGREEMENT];
-
-const DISAGREEMENT: &str = "W0108";
+/// The code of the warning.
+pub(super) const DISAGREEMENT: &str = "W0108";
 
 /// A dimension that an iterator goes over.
 #[derive(Clone, Copy)]
@@ -82,7 +80,6 @@ pub fn disagreements(inferred: &Inferred) -> Result<Vec<Diagnostic>, InferError>
             }
         }
     }
-    found.sort_by_key(Diagnostic::place);
     Ok(found)
 }
 

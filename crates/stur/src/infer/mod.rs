@@ -23,6 +23,7 @@ pub mod group;
 mod inherit;
 mod inline;
 mod matching;
+mod nothing;
 mod parity;
 mod print;
 mod quotient;
@@ -44,10 +45,11 @@ use crate::semiring::Semiring;
 use crate::sets::{Affine, Extent, Sets, affine};
 use dastac_formats::Format;
 
-pub use agreement::{INFERRED_WARNINGS, disagreements};
+use agreement::{DISAGREEMENT, disagreements};
 use extents::{check_in_box, dimensions, head_extents, within_a_box};
 pub use fold::fold;
 use group::Group;
+use nothing::{NOTHING, always_zero};
 pub use print::{condition_to_stur, declarations, map_to_stur, set_to_stur};
 use quotient::Quotient;
 pub use structure::{
@@ -55,6 +57,20 @@ pub use structure::{
 };
 use structure::{MAX_OPERATIONS, as_one};
 pub(crate) use structure::{Space, named, side, unbounded, witness};
+
+/// Codes of the warnings that inference finds, beside those of the checker.
+pub const INFERRED_WARNINGS: [&str; 2] = [DISAGREEMENT, NOTHING];
+
+/// The warnings (W0108, W0113) that need structures.
+///
+/// # Errors
+/// Failures of isl.
+pub fn warnings(inferred: &Inferred) -> Result<Vec<Diagnostic>, InferError> {
+    let mut all = disagreements(inferred)?;
+    all.extend(always_zero(inferred)?);
+    all.sort_by_key(Diagnostic::place);
+    Ok(all)
+}
 
 /// Infers the structure of every tensor.
 ///

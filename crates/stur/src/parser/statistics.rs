@@ -206,8 +206,10 @@ fn function(function: Function, arguments: Vec<Term>, span: Span) -> Term {
     call(Operation::Function(function), arguments, span)
 }
 
+/// The square of a value's magnitude, which is complex where its tensors are; [`crate::check`] knows whether they are.
 fn squared(value: Term, span: Span) -> Term {
-    function(Function::Pow, vec![value, number(2.0, span)], span)
+    let magnitude = function(Function::Abs, vec![value], span);
+    function(Function::Pow, vec![magnitude, number(2.0, span)], span)
 }
 
 /// As `-inf` is read.

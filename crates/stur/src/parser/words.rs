@@ -38,7 +38,7 @@ pub(super) fn reduction(word: &str) -> Option<&'static str> {
 pub(super) fn function(word: &str) -> Option<&'static str> {
     Some(match word {
         "conjugate" | "re" | "im" => {
-            "of complex numbers there are `conj(z)`, `real(z)`, `imag(z)` and `abs(z)`"
+            "of complex numbers there are `conj(z)`, `real(z)`, `imag(z)` and `abs(z)`; `complex(a, b)` is `a + b i`"
         }
         "ln" => "the natural logarithm is `log`",
         "softmax" => SOFTMAX,

@@ -253,11 +253,13 @@ fn of_complex(operation: Operation, of: &[Number]) -> Option<Number> {
     let times = |a: Number, b: Number| number::multiply(Semiring::SumTimes, a, b);
     match (operation, of) {
         (Operation::Divide, [a, b]) => Some(times(*a, b.reciprocal())),
-        (Operation::Function(function), [a]) => {
-            let [re, im] = function.eval_complex(a.parts())?;
-            Some(match function {
-                Named::Conj => Number::Complex(Complex::new(re, im)),
-                _ => Number::Real(re),
+        (Operation::Function(Named::Complex), _) => None,
+        (Operation::Function(function), of) => {
+            let of: Vec<Complex<f64>> = of.iter().map(|number| number.complex()).collect();
+            let value = function.eval_complex(&of)?;
+            Some(match function.is_real_of_complex() {
+                true => Number::Real(value.re),
+                false => Number::Complex(value),
             })
         }
         _ => None,
@@ -265,6 +267,9 @@ fn of_complex(operation: Operation, of: &[Number]) -> Option<Number> {
 }
 
 fn of_reals(operation: Operation, of: &[Number]) -> Number {
+    if let (Operation::Function(Named::Complex), [re, im]) = (operation, of) {
+        return Number::Complex(Complex::new(re.real(), im.real()));
+    }
     let is_complex = |number: &Number| matches!(number, Number::Complex(_));
     if of.iter().any(is_complex)
         && let Some(number) = of_complex(operation, of)

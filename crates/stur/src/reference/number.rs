@@ -71,7 +71,8 @@ impl Number {
         }
     }
 
-    fn complex(self) -> Complex<f64> {
+    /// As a complex number.
+    pub(super) fn complex(self) -> Complex<f64> {
         match self {
             Number::Complex(value) => value,
             other => other.real().into(),

@@ -64,7 +64,10 @@ impl Mapper<'_> {
                 self.holds_known(&inner.condition) && (some(&inner.then) || some(&inner.otherwise))
             }
             Stmt::Workspace(inner) => {
-                inner.instead.is_none() && self.is_known(&inner.size) && some(&inner.body)
+                let instead = inner.instead.as_ref();
+                instead.is_none_or(|(_, condition)| self.holds_known(condition))
+                    && self.is_known(&inner.size)
+                    && some(&inner.body)
             }
             _ => false,
         }
