@@ -339,7 +339,20 @@ mod tests {
             let value = function.eval_complex(&of[..function.arity()]).unwrap();
             all += &format!("{function}: {value:.6}\n");
         }
-        expect![[r#""#]]
+        expect![[r#"
+            exp: -13.128783+15.200784i
+            log: 1.609438-0.927295i
+            sqrt: 2.000000-1.000000i
+            abs: 5.000000+0.000000i
+            sin: 3.853738+27.016813i
+            cos: -27.034946+3.851153i
+            sinh: -6.548120+7.619232i
+            cosh: -6.580663+7.581553i
+            pow: 2.000000-1.000000i
+            conj: 3.000000+4.000000i
+            real: 3.000000+0.000000i
+            imag: -4.000000+0.000000i
+        "#]]
         .assert_eq(&all);
         let edge = |function: Function, re: f64, im: f64| {
             function.eval_complex(&[Complex::new(re, im)]).unwrap().to_string()

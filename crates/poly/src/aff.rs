@@ -25,7 +25,10 @@ pub struct LinearExpr {
 }
 
 /// The text of a floor, with parentheses only around what needs them: `floor(i/4)`, `floor((i + 1)/4)`.
-pub fn floor_text(numerator: impl std::fmt::Display, denominator: impl std::fmt::Display) -> String {
+pub fn floor_text(
+    numerator: impl std::fmt::Display,
+    denominator: impl std::fmt::Display,
+) -> String {
     let numerator = numerator.to_string();
     match numerator.contains(' ') || numerator.starts_with('-') {
         true => format!("floor(({numerator})/{denominator})"),

@@ -142,7 +142,8 @@ fn squares(term: &mut Term, entries: &[TypeItem]) {
         span,
     };
     if let [magnitude, Term::Number { value: 2.0, reciprocal: false, .. }] = &mut arguments[..]
-        && let Term::Call { operation: Operation::Function(Function::Abs), arguments: of, .. } = magnitude
+        && let Term::Call { operation: Operation::Function(Function::Abs), arguments: of, .. } =
+            magnitude
         && let [value] = &of[..]
     {
         let value = value.clone();

@@ -3,7 +3,10 @@
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
+use dastac_elements::Function;
+use dastac_stur::ast::Operation;
 use dastac_stur::infer::declarations;
+use dastac_stur::program::{Program, Scalar};
 
 use crate::brute_force::{analyse, check};
 
@@ -41,12 +44,28 @@ fn structures_of_all_examples() {
     expect_test::expect_file!["examples.txt"].assert_eq(&text);
 }
 
+/// Whether a program makes complex numbers of real ones.
+fn makes_complex_numbers(program: &Program) -> bool {
+    let mut found = false;
+    let products = program.rules.iter().flat_map(|rule| &rule.products);
+    for function in products.flat_map(|product| &product.functions) {
+        function.value.visit(&mut |value| {
+            found |= matches!(value, Scalar::Apply(Operation::Function(Function::Complex), _));
+        });
+    }
+    found
+}
+
 #[test]
 fn examples_hold() {
     let sizes: &[&[i64]] = &[&[0], &[1], &[2], &[3, 4, 2, 1], &[5, 2, 3, 4]];
     for path in all_programs() {
         let source = std::fs::read_to_string(&path).unwrap();
         let inferred = analyse(&source).unwrap_or_else(|error| panic!("{path:?}: {error}"));
+        if makes_complex_numbers(&inferred.program) {
+            // Statements are evaluated in real numbers, of which some functions are none.
+            continue;
+        }
         let mut checked = 0;
         for pattern in sizes {
             let count = inferred.program.symbols.len();

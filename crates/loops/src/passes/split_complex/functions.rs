@@ -118,7 +118,11 @@ fn power(z: &Parts, by: &Parts) -> Parts {
     let of_zero = selected(
         real(is_positive),
         real(zero()),
-        selected(real(both(by)), real(constant(1.0)), Parts { real: nan(), imaginary: Some(nan()) }),
+        selected(
+            real(both(by)),
+            real(constant(1.0)),
+            Parts { real: nan(), imaginary: Some(nan()) },
+        ),
     );
     selected(real(both(z)), of_zero, general)
 }

@@ -211,7 +211,8 @@ impl Dynamic<'_> {
         shape: &Shape,
         (copy, image, length): (&Copy, BufferId, &Index),
     ) -> Result<Option<Condition>, SchedError> {
-        let element = |buffer: BufferId| module.buffers.get(buffer.0 as usize).map(|one| one.element);
+        let element =
+            |buffer: BufferId| module.buffers.get(buffer.0 as usize).map(|one| one.element);
         let strided = |one: &Dimension| one.pixel.is_some_and(|(_, stride)| stride > 1);
         let picture = buffer(shape.picture);
         if element(picture) != element(image)
