@@ -19,8 +19,10 @@
 //! Passes after this one, and targets, see real numbers only. It runs before any pass that makes parts or registers.
 
 mod functions;
+mod parts;
 
 use crate::ir::*;
+use parts::{Parts, product, quotient, selected, sum};
 
 pub(super) fn run(module: &mut Module) {
     let complex: Vec<bool> = module.buffers.iter().map(|own| own.element.is_complex()).collect();
@@ -46,14 +48,6 @@ fn has_parts(module: &Module) -> bool {
     found
 }
 
-/// A value in two parts.
-#[derive(Clone)]
-struct Parts {
-    real: Value,
-    /// None of a real number.
-    imaginary: Option<Value>,
-}
-
 struct Splitting<'a> {
     /// Which of the buffers that there were had complex elements.
     complex: Vec<bool>,
@@ -63,10 +57,6 @@ struct Splitting<'a> {
 /// Where the real part of an element is.
 fn twice(index: &Index) -> Index {
     index.clone() * 2
-}
-
-fn negated(value: Value) -> Value {
-    Value::constant(-1.0) * value
 }
 
 impl Splitting<'_> {
@@ -180,60 +170,6 @@ impl Splitting<'_> {
         let fetch = sum.fetch.iter().map(place).collect();
         Value::Sum(Box::new(Sum { body, fetch, ..sum.clone() }))
     }
-}
-
-/// `select(test, then, otherwise)`, where a complex test asks for either of its parts.
-fn selected(test: Parts, then: Parts, otherwise: Parts) -> Parts {
-    let is_not_zero = |part: Value| Value::compare(Compare::Ne, part, Value::constant(0.0));
-    let test = match test.imaginary {
-        Some(imaginary) => is_not_zero(test.real).max(is_not_zero(imaginary)),
-        None => test.real,
-    };
-    let zero = || Value::constant(0.0);
-    let imaginary = match (then.imaginary, otherwise.imaginary) {
-        (None, None) => None,
-        (then, otherwise) => Some(Value::select(
-            test.clone(),
-            then.unwrap_or_else(zero),
-            otherwise.unwrap_or_else(zero),
-        )),
-    };
-    Parts { real: Value::select(test, then.real, otherwise.real), imaginary }
-}
-
-fn sum(left: Parts, right: Parts) -> Parts {
-    let imaginary = match (left.imaginary, right.imaginary) {
-        (Some(left), Some(right)) => Some(left + right),
-        (left, right) => left.or(right),
-    };
-    Parts { real: left.real + right.real, imaginary }
-}
-
-fn product(left: Parts, right: Parts) -> Parts {
-    let (a, c) = (left.real, right.real);
-    let (real, imaginary) = match (left.imaginary, right.imaginary) {
-        (None, None) => (a * c, None),
-        (Some(b), None) => (a * c.clone(), Some(b * c)),
-        (None, Some(d)) => (a.clone() * c, Some(a * d)),
-        (Some(b), Some(d)) => {
-            (a.clone() * c.clone() + negated(b.clone()) * d.clone(), Some(a * d + b * c))
-        }
-    };
-    Parts { real, imaginary }
-}
-
-fn quotient(left: Parts, right: Parts) -> Parts {
-    let (a, c) = (left.real, right.real);
-    let Some(d) = right.imaginary else {
-        let imaginary = left.imaginary.map(|b| b / c.clone());
-        return Parts { real: a / c, imaginary };
-    };
-    let norm = c.clone() * c.clone() + d.clone() * d.clone();
-    let (real, imaginary) = match left.imaginary {
-        None => (a.clone() * c, negated(a) * d),
-        Some(b) => (a.clone() * c.clone() + b.clone() * d.clone(), b * c + negated(a) * d),
-    };
-    Parts { real: real / norm.clone(), imaginary: Some(imaginary / norm) }
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Functions of complex numbers, as functions of their two parts.
 
-use super::{Parts, negated, product, selected};
+use super::parts::{Parts, negated, product, selected};
 use crate::ir::*;
 
 /// A function of values in two parts.
