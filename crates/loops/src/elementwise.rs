@@ -130,6 +130,7 @@ mod tests {
             of("s[0] = cast(f32, s[1])"),
             of("s[0] = select(A[0], 1.0, 0.5)"),
             of("Z[0] = exp(Z[1])"),
+            of("Z[0] = tan(Z[1])"),
             of("A[0] = cast(complex64, A[1])"),
             of("Z[0] = Z[1] * min(abs(Z[0]), Z[1])"),
         ];
@@ -142,7 +143,8 @@ mod tests {
             s[0] = exp(s[1]) -> a value that is not an integer is stored to integer buffer `s`
             s[0] = cast(f32, s[1]) -> a value that is not an integer is stored to integer buffer `s`
             s[0] = select(A[0], 1.0, 0.5) -> a value that is not an integer is stored to integer buffer `s`
-            Z[0] = exp(Z[1]) -> a function, comparison, order, truth value or conversion of complex numbers
+            Z[0] = exp(Z[1]) -> 
+            Z[0] = tan(Z[1]) -> a function, comparison, order, truth value or conversion of complex numbers
             A[0] = cast(complex64, A[1]) -> a function, comparison, order, truth value or conversion of complex numbers
             Z[0] = Z[1] * min(abs(Z[0]), Z[1]) -> a function, comparison, order, truth value or conversion of complex numbers
         "#]]

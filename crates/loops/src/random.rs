@@ -469,7 +469,10 @@ impl Random {
                 let list = MathFunction::ALL;
                 let smooth = [MathFunction::Tanh, MathFunction::Abs, MathFunction::Atan];
                 let list = if wild { list } else { &smooth };
-                let function = list[self.below(list.len())];
+                let function = match list[self.below(list.len())] {
+                    MathFunction::Complex => MathFunction::Hypot, // all numbers here are real
+                    function => function,
+                };
                 let of = (0..function.arity()).map(|_| self.value(depth)).collect();
                 Value::Apply(function, of)
             }
