@@ -9,7 +9,10 @@ impl Value {
         let constant =
             |value: &Value| if let Value::Const(value) = value { Some(*value) } else { None };
         match of.iter().map(constant).collect::<Option<Vec<f64>>>() {
-            Some(constants) if of.len() == function.arity() => {
+            // A constant is a real number.
+            Some(constants)
+                if of.len() == function.arity() && function != MathFunction::Complex =>
+            {
                 Value::Const(function.eval(&constants))
             }
             _ => Value::Apply(function, of),

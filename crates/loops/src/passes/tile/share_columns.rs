@@ -12,7 +12,7 @@
 //! pos[K * i + K]) A[n] * B[N * crd[n] + x] } }`:
 //! ```text
 //! for t = .. chunks at a time .. {
-//!   parallel p = 0 to .. groups of rows * blocks of columns .. { with W of 64 * 128 {
+//!   parallel p = 0 to .. groups of rows * blocks of columns .. { with W of rows * columns {
 //!     for i { for x { W[..] = 0.0 } }
 //!     for c = 0 to (K + t - 1) / t {
 //!       for i { for x { W[..] += sum(n = pos[K * i + c * t] to pos[K * i + min(c * t + t, K)]) A[n] * .. } }
@@ -22,39 +22,59 @@
 //! }
 //! ```
 //! A row without chunks (`K` is 1) is added up at once.
+//!
+//! A block has as many columns as there are sums side by side that keep a core's multiply-adds busy. Half of the nearest
+//! cache is for the sums of a group, the other half for what the terms of a few chunks read.
 
 use crate::ir::*;
+use crate::machine::Machine;
 use crate::passes::Context;
 
-/// So many columns are a block.
-const BLOCK: i64 = 128;
-/// So many rows are a group, at most.
+/// So many rows are a group, at most: there should be several groups, for threads.
 const ROWS: i64 = 64;
-/// What a block of columns reads for the chunks of a row that are added up at once, in bytes, if that is possible.
-const NEAR: i64 = 16 << 10;
 /// So many terms of a row are added up at once, on the average: the sums so far are loaded and stored for them.
 const TERMS: i64 = 32;
 
 /// The pass.
-pub(crate) fn run(module: &mut Module, _: &Context<'_>) {
+pub(crate) fn run(module: &mut Module, context: &Context<'_>) {
     for at in 0..module.functions.len() {
         let mut function = module.functions[at].clone();
         let mut body = std::mem::take(&mut function.body);
-        block(module, &mut function, &mut body);
+        block(module, &mut function, &mut body, context.machine);
         function.body = body;
         module.functions[at] = function;
     }
 }
 
-fn block(module: &mut Module, function: &mut Function, body: &mut [Stmt]) {
+fn block(module: &mut Module, function: &mut Function, body: &mut [Stmt], machine: &Machine) {
     for stmt in body {
         if let Stmt::For(rows) = stmt
             && let Some(sums) = Sums::of(module, function, rows)
         {
-            *stmt = sums.blocks(module, function);
+            *stmt = sums.blocks(module, function, &Sizes::of(machine, sums.bytes));
             continue;
         }
-        stmt.bodies_mut().into_iter().for_each(|body| block(module, function, body));
+        stmt.bodies_mut().into_iter().for_each(|body| block(module, function, body, machine));
+    }
+}
+
+/// The sizes of blocks.
+struct Sizes {
+    /// Columns of a block: a power of two.
+    columns: i64,
+    /// Rows of a group.
+    rows: i64,
+    /// What a block of columns reads for the chunks of a row that are added up at once, in bytes, if that is possible.
+    near: i64,
+}
+
+impl Sizes {
+    fn of(machine: &Machine, bytes: i64) -> Sizes {
+        // At least those of a line of memory: blocks begin where lines do.
+        let columns = (machine.chains * machine.vector_bytes).max(machine.line) / bytes;
+        let columns = (columns.max(1) as u64).next_power_of_two() as i64;
+        let near = machine.l1 / 2;
+        Sizes { columns, rows: (near / (columns * bytes)).clamp(1, ROWS), near }
     }
 }
 
@@ -139,24 +159,25 @@ impl Sums {
         })
     }
 
-    fn blocks(&self, module: &mut Module, function: &mut Function) -> Stmt {
+    fn blocks(&self, module: &mut Module, function: &mut Function, sizes: &Sizes) -> Stmt {
         let Sums { rows, columns, store, .. } = self;
+        let (wide, high) = (sizes.columns, sizes.rows);
         let fresh = |function: &mut Function, name: &str| function.fresh_var(name);
         let name = format!("{}.block", module.buffers[store.buffer.0 as usize].name);
         let element = module.buffers[store.buffer.0 as usize].element;
-        let sums = module.fresh_buffer(name, element, (BLOCK * ROWS).into());
+        let sums = module.fresh_buffer(name, element, (wide * high).into());
         let [part, block, group] = ["part", "block", "group"].map(|name| fresh(function, name));
         let x = Index::Var(columns.var);
-        let (start, first) = (Index::Var(block) * BLOCK, Index::Var(group) * ROWS);
+        let (start, first) = (Index::Var(block) * wide, Index::Var(group) * high);
         let end = columns.upper[0].clone();
         let beyond = (end.clone() + (self.beyond - 1)).floor_div(self.beyond) * self.beyond;
-        let limit = |end: &Index| (start.clone() + BLOCK).min(end.clone());
-        let at = (Index::Var(rows.var) - first.clone()) * BLOCK + (x.clone() - start.clone());
+        let limit = |end: &Index| (start.clone() + wide).min(end.clone());
+        let at = (Index::Var(rows.var) - first.clone()) * wide + (x.clone() - start.clone());
         let each = |to: Index, store: Store| {
             let (lower, upper) = (vec![start.clone()], vec![to]);
             let body = vec![Stmt::Store(store)];
             let columns = Stmt::For(For { lower, upper, body, ..columns.clone() });
-            let upper = (first.clone() + ROWS).min(rows.upper[0].clone());
+            let upper = (first.clone() + high).min(rows.upper[0].clone());
             Stmt::For(For::new(rows.var, first.clone(), upper, vec![columns]))
         };
         let sum = |from: Index, to: Index, mode: StoreMode| {
@@ -185,12 +206,12 @@ impl Sums {
         let load = Value::load(sums, at.clone());
         let value = store.value.map_sums(&|_| load.clone());
         body.push(each(limit(&end), Store { value, ..store.clone() }));
-        let (size, zero, instead) = ((BLOCK * ROWS).into(), false, None);
+        let (size, zero, instead) = ((wide * high).into(), false, None);
         let body = vec![Stmt::Workspace(Workspace { buffer: sums, size, zero, instead, body })];
 
         // One loop over both, so that there is work for threads where there are few rows, or few columns.
-        let groups = (rows.upper[0].clone() + (ROWS - 1)).floor_div(ROWS);
-        let count = (end + (BLOCK - 1)).floor_div(BLOCK);
+        let groups = (rows.upper[0].clone() + (high - 1)).floor_div(high);
+        let count = (end + (wide - 1)).floor_div(wide);
         let own = Index::Var(part) - Index::Var(block) * groups.clone();
         let body = vec![once(group, own, body)];
         let body = vec![once(block, Index::Var(part).quotient(groups.clone()), body)];
@@ -199,8 +220,8 @@ impl Sums {
             return parts;
         }
         // As many as there is room for, but not so few that they have few terms.
-        let width = beyond.min(BLOCK.into()).max(1.into());
-        let near = Index::Const(NEAR).quotient(width * (self.bytes * self.chunk));
+        let width = beyond.min(wide.into()).max(1.into());
+        let near = Index::Const(sizes.near).quotient(width * (self.bytes * self.chunk));
         let full = (self.all.clone() * TERMS).quotient(self.terms.clone().max(1.into()));
         once(together, near.max(full).max(1.into()), vec![parts])
     }
@@ -236,9 +257,11 @@ mod tests {
         for (text, count) in [(text("3"), 3), (text("1"), 1)] {
             let before = parse(&text).unwrap();
             let mut after = before.clone();
-            super::run(&mut after, &Context::of(&Machine::PLAIN));
+            // Half of the first cache for sums of 128 columns: 4 vectors of 32 numbers.
+            let machine = Machine { vector_bytes: 256, chains: 4, l1: 64 << 10, ..Machine::PLAIN };
+            super::run(&mut after, &Context::of(&machine));
             verify(&after).unwrap();
-            assert!(after.to_string().contains("with C.block of 8192"), "{after}");
+            assert!(after.to_string().contains("with C.block of 4096"), "{after}");
             for (rows, columns, each) in
                 [(0, 5, 1), (1, 1, 0), (3, 130, 2), (66, 17, 1), (65, 300, 40), (2, 0, 1)]
             {

@@ -3,7 +3,7 @@
 use dastac_iterate::{Linear, Operand};
 use dastac_loops::polynomial::Polynomial;
 use dastac_loops::{
-    BufferId, Condition, For, Function, Index, Module, Stmt, Value, VarId, Workspace,
+    BufferId, Compare, Condition, For, Function, Index, Module, Stmt, Value, VarId, Workspace,
 };
 use dastac_stur::infer::InferredRule;
 use dastac_stur::program::TensorId;
@@ -158,6 +158,13 @@ impl Dynamic<'_> {
                 })
             };
         let mut all = self.picture(module, function, shape, (&copy, image))?;
+        let same = match &run {
+            Some((_, length)) => self.is_copy(module, function, shape, (&copy, image, length))?,
+            None => None,
+        };
+        if let Some(same) = &same {
+            all = vec![Stmt::when(same.clone().negate(), all)];
+        }
         if let Some((first, length)) = run {
             all.extend(sums(buffer(rule.head), first, length));
         } else {
@@ -190,9 +197,52 @@ impl Dynamic<'_> {
             buffer: image,
             size,
             zero: !copy.is_covered(shape),
-            instead: None,
+            instead: same.map(|same| (buffer(shape.picture), same)),
             body: all,
         })])
+    }
+
+    /// When the picture is what its copy would be, element by element: where rows of vectors begin and end with
+    /// channels. Nothing where that never is, or pixels are not neighbours in the picture.
+    fn is_copy(
+        &self,
+        module: &Module,
+        function: &mut Function,
+        shape: &Shape,
+        (copy, image, length): (&Copy, BufferId, &Index),
+    ) -> Result<Option<Condition>, SchedError> {
+        let element =
+            |buffer: BufferId| module.buffers.get(buffer.0 as usize).map(|one| one.element);
+        let strided = |one: &Dimension| one.pixel.is_some_and(|(_, stride)| stride > 1);
+        let picture = buffer(shape.picture);
+        if element(picture) != element(image)
+            || !copy.is_covered(shape)
+            || shape.dimensions.iter().any(strided)
+        {
+            return Ok(None);
+        }
+        let vars: Vec<VarId> = shape.dimensions.iter().map(|_| function.fresh_var("h")).collect();
+        let subscripts: Vec<Index> = vars.iter().map(|var| Index::Var(*var)).collect();
+        let place = self.place(module, shape.picture, &subscripts)?;
+        let mut rest = place.clone();
+        let mut equal = vec![Condition::compare(Compare::Eq, length.clone(), copy.length.clone())];
+        for ((one, var), (stride, _)) in shape.dimensions.iter().zip(&vars).zip(&copy.strides) {
+            let Some(apart) = place.stride(*var) else { return Ok(None) };
+            if vars.iter().any(|var| apart.mentions(*var)) {
+                return Ok(None);
+            }
+            rest = rest.substitute(*var, &Index::Const(0));
+            if is_same(&apart, stride) {
+                continue;
+            }
+            if one.pixel.is_some() {
+                return Ok(None);
+            }
+            equal.push(Condition::compare(Compare::Eq, apart, stride.clone()));
+        }
+        let same = Condition::all(equal);
+        let possible = is_same(&rest, &Index::Const(0)) && same.as_bool() != Some(false);
+        Ok(possible.then_some(same))
     }
 
     /// Where an element of a dense tensor is.
@@ -250,13 +300,18 @@ impl Dynamic<'_> {
     }
 }
 
+/// Whether two expressions are the same polynomial.
+fn is_same(one: &Index, other: &Index) -> bool {
+    let difference = Polynomial::of(one).zip(Polynomial::of(other));
+    difference.and_then(|(one, other)| one.plus(&other, -1)).is_some_and(|rest| rest.is_zero())
+}
+
 /// The place of the first pixel in the result, and how many pixels follow it there, if all of them do in their order.
 fn run_of_pixels(shape: &Shape, vars: &[VarId], place: &Index) -> Option<(Index, Index)> {
     let mut length = Index::Const(1);
     let mut first = place.clone();
     for (at, extent) in shape.pixels.iter().rev() {
-        let apart = Polynomial::of(&place.stride(vars[*at])?)?;
-        if !apart.plus(&Polynomial::of(&length)?, -1)?.is_zero() {
+        if !is_same(&place.stride(vars[*at])?, &length) {
             return None;
         }
         length = length * extent.clone();

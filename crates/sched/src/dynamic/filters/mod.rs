@@ -26,7 +26,8 @@
 //! + s`, is taken apart by its coefficients.
 //!
 //! Where pixels are neighbours in the result as they are in the copy, as those of filters of one pixel, sums go to the
-//! result at once. Which blocks of pixels are computed for which filters, and for how many chunks at a time, is left to
+//! result at once, and where a channel of the picture is a whole number of lines, such filters read the picture itself.
+//! Which blocks of pixels are computed for which filters, and for how many chunks at a time, is left to
 //! the passes of a target (`share-columns`).
 //!
 //! A zero around the picture stands for an element that does not exist. Where a weight is infinite or not a number, its
