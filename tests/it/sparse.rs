@@ -164,12 +164,18 @@ fn rule_of(source: &str, head: &str) -> String {
 
 /// Runs a program at several sizes and densities, by machine code and by the interpreter.
 pub fn check(source: &str, target: BuildOptions, iteration: impl Into<Iteration>) {
+    let sizes = [(0, 0.5), (1, 1.0), (2, 0.5), (7, 0.3), (6, 1.0), (9, 0.05)];
+    check_at(source, target, iteration.into(), &sizes);
+}
+
+/// The same at these sizes and densities.
+fn check_at(source: &str, target: BuildOptions, iteration: Iteration, at: &[(i64, f64)]) {
     let threads = 1 + usize::from(target.parallel);
-    let built = built(source, target.clone(), iteration.into());
+    let built = built(source, target.clone(), iteration);
     let plain = built.lowered.kernel.module.clone();
     let tiled = built.lowered.tiled(&target).unwrap();
     let mut runner = Runner::new(built, &sizes(0), threads).unwrap();
-    for (n, density) in [(0, 0.5), (1, 1.0), (2, 0.5), (7, 0.3), (6, 1.0), (9, 0.05)] {
+    for &(n, density) in at {
         runner.resize(&sizes(n)).unwrap();
         runner.set_density(density);
         let inputs = runner.random_inputs(3, &BTreeMap::new()).unwrap();
@@ -270,6 +276,21 @@ fn rules_agree_with_the_reference_in_all_formats() {
 fn accesses_stay_within_buffers_with_indices_of_64_bits() {
     for source in programs(RULES, 1) {
         check(&source, BuildOptions { checked: true, ..BuildOptions::default() }, Indices::Wide);
+    }
+}
+
+/// Filters of one pixel read the picture itself where its channels are whole lines: those of 4 x 4 and 8 x 8 pixels.
+#[test]
+fn pictures_are_read_in_place_or_copied() {
+    let source = "y(m, p, q) := I(c, p, q) * F(m, c)\nF:F := csr\nF:D(m, c) := (0 <= m < N) * (0 <= c < 3 * N)\n\
+                  I:D(c, p, q) := (0 <= c < 3 * N) * (0 <= p < N) * (0 <= q < N)";
+    let built = built(source, BuildOptions::default(), Indices::Narrow.into());
+    let loops = built.lowered.kernel.module.to_string();
+    assert!(loops.contains("or I if"), "{loops}");
+    for parallel in [false, true] {
+        let target = BuildOptions { parallel, ..BuildOptions::default() };
+        let sizes = [(4, 0.5), (3, 0.5), (8, 0.2), (0, 0.5), (16, 0.3), (1, 1.0)];
+        check_at(source, target, Indices::Narrow.into(), &sizes);
     }
 }
 

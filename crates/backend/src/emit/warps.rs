@@ -72,7 +72,10 @@ impl Search<'_> {
                 let first = self.around(&inner.body, next);
                 let bounds = inner.lower.iter().chain(&inner.upper);
                 let known = !bounds.into_iter().any(|bound| self.reads(bound));
-                self.around(&inner.body, next && first && known) && next && known
+                let again = next && first && known;
+                // What was found for the same `next` holds; else loops in loops would be looked at 2^depth times.
+                let own = if again == next { first } else { self.around(&inner.body, again) };
+                own && next && known
             }
             Stmt::Workspace(inner) => {
                 let known = inner.instead.is_none();

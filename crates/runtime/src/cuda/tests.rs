@@ -151,6 +151,24 @@ fn the_host_starts_kernels() {
 }
 
 #[test]
+fn another_buffer_stands_for_a_workspace() {
+    let device = Remembers { most: 1000, ..Remembers::default() };
+    let mut grid = grid();
+    let [Step::Repeat(repeat)] = &mut grid.functions[0].steps[..] else { unreachable!() };
+    let [Step::Choose { then, .. }] = &mut repeat.body[..] else { unreachable!() };
+    let [Step::Allocate(allocate)] = &mut then[..] else { unreachable!() };
+    let second = Condition::compare(Compare::Ge, Index::Var(VarId(0)), Index::Const(1));
+    allocate.instead = Some((BufferId(1), second));
+    let (counts, mut bytes) = ([5_i32, 2], [1_u8, 2, 3]);
+    let mut arguments = [Argument::read(&counts), Argument::write(&mut bytes)];
+    steps::call(&device, &grid, &signature(), &[4], &mut arguments).unwrap();
+    // 1 for the first iteration, twice 2 for the second one.
+    assert_eq!(bytes, [6, 7, 8]);
+    // Two arguments, and the workspace of the first iteration.
+    assert_eq!(*device.released.borrow(), 3);
+}
+
+#[test]
 fn nothing_is_started_for_no_blocks() {
     let device = Remembers { most: 1000, ..Remembers::default() };
     let (counts, mut bytes) = ([5_i32, 2], [1_u8]);

@@ -1,5 +1,7 @@
 //! Scalar expressions with numbers in place of what is known: `max(0, 2) * A` -> `2 * A`.
 
+use dastac_elements::Function;
+
 use crate::ast::{CompareOp, Operation};
 use crate::program::Scalar;
 
@@ -48,6 +50,8 @@ pub fn fold(value: &Scalar) -> Scalar {
                 {
                     Scalar::Number(0.0)
                 }
+                // A number here is a real one.
+                (Operation::Function(Function::Complex), _, _) => Scalar::Apply(*operation, parts),
                 (_, _, Some(numbers)) => Scalar::Number(apply(*operation, &numbers)),
                 _ => Scalar::Apply(*operation, parts),
             }
