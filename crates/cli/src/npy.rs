@@ -89,16 +89,20 @@ impl Array {
         Array { path, element, shape, numbers, tolerance: None, counts_from_one: false }
     }
 
-    /// Whether a tensor holds the file's elements as they are. Those of texts are as wide as they are written, and
-    /// floats may be whole numbers: what does not fit is an error when it is read.
+    /// Whether a tensor may hold the file's elements as they are: NumPy's integers have 64 bits and its floats too,
+    /// whatever the numbers are. One that does not fit is an error when it is read. Floats are not rounded to shorter
+    /// ones unasked.
     pub fn fits(&self, element: Element) -> bool {
-        let from_text = matches!(self.numbers, Numbers::Sparse(_));
-        let may_be_whole = match self.element.kind() {
-            Kind::Float => true,
-            _ => from_text && self.element == Element::I64,
+        let integers = matches!(element.kind(), Kind::Signed | Kind::Unsigned);
+        let may_fit = match self.element.kind() {
+            Kind::Float => integers,
+            Kind::Signed | Kind::Unsigned => integers || element.kind() == Kind::Float,
+            Kind::Complex => {
+                integers || element.kind() == Kind::Float && element.holds(self.element.part())
+            }
+            Kind::Truth => false,
         };
-        element.holds(self.element)
-            || may_be_whole && matches!(element.kind(), Kind::Signed | Kind::Unsigned)
+        may_fit || element.holds(self.element)
     }
 
     /// How to make its elements those of a tensor.

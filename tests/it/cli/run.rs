@@ -421,4 +421,26 @@ fn arrays_of_another_element_type() {
         help: round it in Python with `array.astype(numpy.float32)`
     "#]],
     );
+    // Wide integers go wherever they fit, as those that NumPy makes unasked.
+    fs::write(folder.path("long.npy"), npy(&[3], &[7i64, -1, 1 << 24])).unwrap();
+    folder.works("run p.stur --input x=long.npy");
+    fs::write(folder.path("large.npy"), npy(&[2], &[7i64, (1 << 24) + 1])).unwrap();
+    folder.fails(
+        "run p.stur --input x=large.npy",
+        1,
+        &expect![[r#"
+        error: `large.npy`: element (1): 16777217 is no value of type f32
+    "#]],
+    );
+    let text = "symbols: N\ntypes: x = i16, y = i16\ny(i) := x(i)\nx:D(i) := (0 <= i < N)\n";
+    fs::write(folder.path("short.stur"), text).unwrap();
+    fs::write(folder.path("long.npy"), npy(&[2], &[7i64, -30000])).unwrap();
+    folder.works("run short.stur --input x=long.npy");
+    folder.fails(
+        "run short.stur --input x=large.npy",
+        1,
+        &expect![[r#"
+        error: `large.npy`: element (1): 16777217 is no value of type i16
+    "#]],
+    );
 }
