@@ -282,7 +282,8 @@ fn accesses_stay_within_buffers_with_indices_of_64_bits() {
 /// Filters of one pixel read the picture itself where its channels are whole lines: those of 4 x 4 and 8 x 8 pixels.
 #[test]
 fn pictures_are_read_in_place_or_copied() {
-    let source = "y(m, p, q) := I(c, p, q) * F(m, c)\nF:F := csr\nF:D(m, c) := (0 <= m < N) * (0 <= c < 3 * N)\n\
+    let source = "symbols: N\ny(m, p, q) := I(c, p, q) * F(m, c)\nF:F := csr\n\
+                  F:D(m, c) := (0 <= m < N) * (0 <= c < 3 * N)\n\
                   I:D(c, p, q) := (0 <= c < 3 * N) * (0 <= p < N) * (0 <= q < N)";
     let built = built(source, BuildOptions::default(), Indices::Narrow.into());
     let loops = built.lowered.kernel.module.to_string();

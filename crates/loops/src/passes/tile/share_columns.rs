@@ -23,8 +23,8 @@
 //! ```
 //! A row without chunks (`K` is 1) is added up at once.
 //!
-//! A block has as many columns as there are sums side by side that keep a core's multiply-adds busy. Half of the nearest
-//! cache is for the sums of a group, the other half for what the terms of a few chunks read.
+//! A block has as many columns as there are sums side by side that keep a core's multiply-adds busy. Half of the
+//! nearest cache is for the sums of a group, the other half for what the terms of a few chunks read.
 
 use crate::ir::*;
 use crate::machine::Machine;
