@@ -1,7 +1,7 @@
 //! Files of inputs, and which sizes they decide.
 //!
 //! A `.tns` file need not say its shape: then its extents are at least those of its largest coordinates, and symbols
-//! that other files or `-p` decide widen them.
+//! that other files or `-p` decide widen them. One without entries says no size at all.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -45,7 +45,7 @@ impl Opened {
         args: &ReadingArgs,
     ) -> Result<Opened> {
         let tensor = program.tensor(id);
-        let reading = tensors::reading(args, &tensor.name);
+        let reading = tensors::reading(args, &tensor.name, Some(tensor.rank));
         if tensor.rank == 0 && !path.exists() {
             if let Some(contents) = number(path) {
                 return Ok(Opened::Contents(path.into(), contents, reading));
@@ -106,7 +106,7 @@ impl Opened {
         let mut sizes =
             inputs::sizes(extent, said.iter().map(|(id, shape)| (*id, shape.as_slice())));
         let mut least = BTreeMap::new();
-        for (id, shape) in shapes(true) {
+        for (id, shape) in shapes(true).into_iter().filter(|(_, shape)| !shape.contains(&0)) {
             for (name, size) in inputs::sizes(extent, [(id, shape.as_slice())]) {
                 let known = least.entry(name).or_insert(size);
                 *known = size.max(*known);

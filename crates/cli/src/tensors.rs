@@ -22,7 +22,7 @@ use super::source::reason;
 /// How a file is read.
 pub fn options(args: &TensorArgs) -> ReadOptions {
     let ListArgs { zero_based, pattern } = args.lists;
-    ReadOptions { zero_based, pattern, shape: args.shape.clone(), array: None }
+    ReadOptions { zero_based, pattern, shape: args.shape.clone(), ..ReadOptions::default() }
 }
 
 /// How the file of a program's tensor is read and written.
@@ -35,14 +35,15 @@ pub struct Reading {
     pub tolerance: Option<f64>,
 }
 
-/// What flags say about the file of a program's tensor.
-pub fn reading(args: &ReadingArgs, tensor: &str) -> Reading {
+/// What flags say about the file of a program's tensor, which has `rank` dimensions, if that is known.
+pub fn reading(args: &ReadingArgs, tensor: &str, rank: Option<usize>) -> Reading {
     let shape = args.shapes.iter().rfind(|(name, _)| name == tensor);
     Reading {
         options: ReadOptions {
             zero_based: ReadingArgs::holds(&args.zero_based, tensor),
             pattern: ReadingArgs::holds(&args.pattern, tensor),
             shape: shape.map(|(_, extents)| extents.clone()),
+            rank,
             array: Some(tensor.into()),
         },
         build: in_memory(ReadingArgs::of(&args.duplicates, tensor).unwrap_or(DuplicateRule::Sum)),
@@ -82,7 +83,9 @@ fn read_failure(error: ReadError) -> Failure {
         Some(Hint::ZeroBased) => {
             failure.hint("`--zero-based` reads files whose coordinates count from 0")
         }
-        Some(Hint::Pattern) => failure.hint("`--pattern` reads files without values"),
+        Some(Hint::Values) => {
+            failure.hint("without `--pattern`, the last number of a line is a value")
+        }
         None => failure,
     }
 }

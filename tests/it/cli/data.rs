@@ -30,6 +30,17 @@ fn shapes_of_lists_follow_from_what_is_known() {
     assert_eq!(run("--input x=x.npy"), (vec![2], vec![2.0, 40.0]));
     assert_eq!(run("--input x=x.npy -p M=3"), (vec![3], vec![2.0, 40.0, 0.0]));
     assert_eq!(run("--input x=x.npy --shape A=4,5").0, [4]);
+    // A file without entries says nothing of the shape.
+    fs::write(folder.path("a.tns"), "").unwrap();
+    assert_eq!(run("--input x=x.npy -p M=3"), (vec![3], vec![0.0; 3]));
+    folder.fails(
+        "run p.stur --input A=a.tns --input x=x.npy",
+        1,
+        &expect![[r#"
+        error: symbol `M` has no value
+        help: `-p M=..` gives it one
+    "#]],
+    );
     fs::write(folder.path("a.tns"), "0 0 2\n1 2 4\n1 2 1\n").unwrap();
     let flags = "--input x=x.npy --zero-based=A --duplicates A=last -p M=2";
     assert_eq!(run(flags), (vec![2], vec![2.0, 10.0]));

@@ -31,7 +31,7 @@ pub fn read(mut header: Header<'_>, options: &ReadOptions) -> Result<Contents, F
     // Every line has as many words as the first one.
     let words = std::str::from_utf8(&first).map_or(0, |line| line.split_whitespace().count());
     let given = shape.as_ref().map(Vec::len);
-    let rank = match (given, words) {
+    let rank = match (given.or(options.rank), words) {
         (Some(rank), 0) => rank,
         (None, 0) => {
             return Err(
@@ -328,7 +328,10 @@ impl Parser<'_> {
                 Err(match words.integer() {
                     Some(Integer::Negative) => fault("which is negative"),
                     Some(Integer::TooLarge) => fault("which does not fit 64 bits"),
-                    _ => fault("not an integer").hint(Hint::Pattern),
+                    _ if self.options.pattern && which == self.rank => {
+                        fault("not an integer").hint(Hint::Values)
+                    }
+                    _ => fault("not an integer"),
                 })
             }
         }

@@ -125,9 +125,9 @@ pub enum Hint {
     /// Count coordinates from 0: [`ReadOptions::zero_based`].
     #[error("read it with coordinates that count from 0")]
     ZeroBased,
-    /// Expect no values: [`ReadOptions::pattern`].
-    #[error("read it as a pattern without values")]
-    Pattern,
+    /// Expect values: without [`ReadOptions::pattern`].
+    #[error("read it with values, not as a pattern")]
+    Values,
 }
 
 impl From<&str> for Hint {
@@ -190,6 +190,9 @@ pub struct ReadOptions {
     pub pattern: bool,
     /// `.tns`: the extents; without them, the largest coordinates say them.
     pub shape: Option<Vec<u64>>,
+    /// `.tns`: how many coordinates an entry has, for a file without entries; its extents are then 0 until it is
+    /// [widened](Contents::widened).
+    pub rank: Option<usize>,
     /// `.npz`: which array of several is read (`numpy.savez`) where the file's name has no key.
     pub array: Option<String>,
 }

@@ -7,10 +7,10 @@ use super::*;
 #[test]
 fn frostt() {
     let options = |zero_based, pattern, shape: Option<&[u64]>| ReadOptions {
-        array: None,
         zero_based,
         pattern,
         shape: shape.map(<[u64]>::to_vec),
+        ..ReadOptions::default()
     };
     let tns = |text: &str, options: &ReadOptions, expected: &Expect| {
         expected.assert_eq(&match read_bytes(text.as_bytes(), FileKind::Frostt, options) {
@@ -69,6 +69,13 @@ fn frostt() {
     );
     tns(
         "# nothing\n",
+        &ReadOptions { rank: Some(2), ..ReadOptions::default() },
+        &expect![[r#"
+        FROSTT: 0 x 0
+    "#]],
+    );
+    tns(
+        "# nothing\n",
         &plain,
         &expect![[r#"
         <bytes>: it has no entries, so nothing says its shape
@@ -83,21 +90,16 @@ fn frostt() {
     );
     tns("1 1 2\n1 1 1 2\n", &plain, &expect!["<bytes>:2: there is `2` behind the entry"]);
     tns("1 1 2\n1 1\n", &plain, &expect!["<bytes>:2: the value is missing"]);
+    tns("1 1 2\n1 x 2\n", &plain, &expect!["<bytes>:2: coordinate 2 is `x`, not an integer"]);
     tns(
-        "1 1 2\n1 x 2\n",
-        &plain,
+        "1 2\n1 0.5\n",
+        &options(false, true, None),
         &expect![[r#"
-        <bytes>:2: coordinate 2 is `x`, not an integer
-        read it as a pattern without values"#]],
+        <bytes>:2: coordinate 2 is `0.5`, not an integer
+        read it with values, not as a pattern"#]],
     );
     tns("1 1 2\n1 1 y\n", &plain, &expect!["<bytes>:2: the value is `y`, not a number"]);
-    tns(
-        "1.5 1 2\n",
-        &plain,
-        &expect![[r#"
-        <bytes>:1: coordinate 1 is `1.5`, not an integer
-        read it as a pattern without values"#]],
-    );
+    tns("1.5 1 2\n", &plain, &expect!["<bytes>:1: coordinate 1 is `1.5`, not an integer"]);
     tns("-1 1 1\n", &plain, &expect!["<bytes>:1: coordinate 1 is `-1`, which is negative"]);
     tns(
         "1 99999999999999999999 1\n",
