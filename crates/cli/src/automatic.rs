@@ -31,7 +31,7 @@ pub fn chosen(
     for item in items.into_iter().rev() {
         let name = &item.tensor.text;
         let Some((_, path)) = inputs.iter().find(|(input, _)| input == name) else { continue };
-        let reading = tensors::reading(reading, name, None);
+        let reading = tensors::reading(reading, name);
         let contents = tensors::read(path, &reading.options)?;
         let failed = |error| storage_failure(&path.display().to_string(), &error);
         let coo = Format::coo(contents.shape().len());

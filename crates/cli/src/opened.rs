@@ -45,7 +45,8 @@ impl Opened {
         args: &ReadingArgs,
     ) -> Result<Opened> {
         let tensor = program.tensor(id);
-        let reading = tensors::reading(args, &tensor.name, Some(tensor.rank));
+        let mut reading = tensors::reading(args, &tensor.name);
+        reading.options.rank = Some(tensor.rank);
         if tensor.rank == 0 && !path.exists() {
             if let Some(contents) = number(path) {
                 return Ok(Opened::Contents(path.into(), contents, reading));

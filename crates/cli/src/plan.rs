@@ -294,7 +294,7 @@ pub fn write(
     let failed = |error: runtime::Error| Failure::of(error.into(), source);
     let (own, fact) = (runtime::TensorId(id.0), &instance.facts()[id.0]);
     let is_sparse = fact.format.is_some();
-    let options = tensors::reading(reading, &fact.name, None).options;
+    let options = tensors::reading(reading, &fact.name).options;
     let rank = instance.shape(own).map_err(failed)?.len();
     let (kind, printed) = match (tensors::kind_of_output(path)?, rank) {
         (Some(kind), _) => (kind, false),

@@ -35,16 +35,16 @@ pub struct Reading {
     pub tolerance: Option<f64>,
 }
 
-/// What flags say about the file of a program's tensor, which has `rank` dimensions, if that is known.
-pub fn reading(args: &ReadingArgs, tensor: &str, rank: Option<usize>) -> Reading {
+/// What flags say about the file of a program's tensor.
+pub fn reading(args: &ReadingArgs, tensor: &str) -> Reading {
     let shape = args.shapes.iter().rfind(|(name, _)| name == tensor);
     Reading {
         options: ReadOptions {
             zero_based: ReadingArgs::holds(&args.zero_based, tensor),
             pattern: ReadingArgs::holds(&args.pattern, tensor),
             shape: shape.map(|(_, extents)| extents.clone()),
-            rank,
             array: Some(tensor.into()),
+            ..ReadOptions::default()
         },
         build: in_memory(ReadingArgs::of(&args.duplicates, tensor).unwrap_or(DuplicateRule::Sum)),
         tolerance: ReadingArgs::of(&args.tolerance, tensor),

@@ -32,8 +32,8 @@ pub fn read(mut header: Header<'_>, options: &ReadOptions) -> Result<Contents, F
     let words = std::str::from_utf8(&first).map_or(0, |line| line.split_whitespace().count());
     let given = shape.as_ref().map(Vec::len);
     let rank = match (given.or(options.rank), words) {
-        (Some(rank), 0) => rank,
-        (None, 0) => {
+        (Some(rank @ 1..), 0) => rank,
+        (_, 0) => {
             return Err(
                 Fault::new("it has no entries, so nothing says its shape").hint(Hint::Shape)
             );

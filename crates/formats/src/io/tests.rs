@@ -115,8 +115,7 @@ fn real_files() {
         }
         // Scans count from 0, have no values, and say their shape in a comment of their own.
         let scan = row[file].starts_with("pointcloud/");
-        let options =
-            ReadOptions { zero_based: scan, pattern: scan, shape: None, ..ReadOptions::default() };
+        let options = ReadOptions { zero_based: scan, pattern: scan, ..ReadOptions::default() };
         let contents = read(&path, &options).unwrap_or_else(|error| panic!("{error}"));
         let rank = contents.shape().len();
         let tensor = contents.tensor(&Format::coo(rank), Build::default()).unwrap();
