@@ -524,7 +524,8 @@ fn prefix_sums() {
     }
 }
 
-/// Rows of a product that are sorted by a warp, by a block, or not at all, agree with the same loops in order.
+/// Rows of a product that are sorted by a warp, by a block, or not at all, and those of few columns, whose workspaces
+/// are in shared memory, agree with the same loops in order.
 #[test]
 fn rows_of_sparse_results_are_sorted() {
     let body = "{ for i = begin to end { with at of 2 { at[0] = index(START) with block of 1 { \
@@ -571,7 +572,7 @@ fn rows_of_sparse_results_are_sorted() {
     assert!(grid.to_string().contains("sorted"), "{grid}");
     // Elements of the rows of both factors: up to 33 * 8, 90 * 8 and 140 * 8 points in the first one's.
     let lengths = [3, 0, 33, 1, 32, 90, 140, 64, 2];
-    let (n, k) = (150, 700);
+    let n = 150;
     let mut positions = vec![0];
     lengths.iter().for_each(|length| positions.push(positions[positions.len() - 1] + length));
     let elements = *positions.last().unwrap();
@@ -586,24 +587,27 @@ fn rows_of_sparse_results_are_sorted() {
     let floats =
         |count: i64| Data::Float((0..count).map(|x| 1.0 / ((x * 7) % 13 + 1) as f64).collect());
     let m = lengths.len() as i64;
-    let symbols = [m, n, k, elements, all, elements * 8];
-    let integers = [&positions, &columns, &inner, &coordinates].map(|all| Data::Int(all.clone()));
-    let [p, c, q, d] = integers;
-    let mut expected = vec![Data::Int(vec![0; lengths.len() + 1]), p, c, q, d];
-    let mut found = expected.clone();
-    let both = |name: &str, expected: &mut Vec<Data>, found: &mut Vec<Data>| {
-        interp::run(&plain, name, &symbols, expected).unwrap();
-        interp::run_grid(&grid, name, &symbols, found)
-            .unwrap_or_else(|error| panic!("{error}\n{grid}"));
-        assert!(expected == found, "{name}");
-    };
-    both("count", &mut expected, &mut found);
-    let size = (elements * 8) as usize;
-    let results = [Data::Int(vec![0; size]), Data::Float(vec![0.0; size])];
-    let [s, p, c, q, d] = <[Data; 5]>::try_from(expected).unwrap();
-    let rows = Data::Int(vec![0; lengths.len()]);
-    let inputs = [rows, s, p, c, floats(elements), q, d, floats(all)];
-    let mut expected: Vec<Data> = results.into_iter().chain(inputs).collect();
-    let mut found = expected.clone();
-    both("fill", &mut expected, &mut found);
+    for k in [700, 40_000] {
+        let symbols = [m, n, k, elements, all, elements * 8];
+        let integers =
+            [&positions, &columns, &inner, &coordinates].map(|all| Data::Int(all.clone()));
+        let [p, c, q, d] = integers;
+        let mut expected = vec![Data::Int(vec![0; lengths.len() + 1]), p, c, q, d];
+        let mut found = expected.clone();
+        let both = |name: &str, expected: &mut Vec<Data>, found: &mut Vec<Data>| {
+            interp::run(&plain, name, &symbols, expected).unwrap();
+            interp::run_grid(&grid, name, &symbols, found)
+                .unwrap_or_else(|error| panic!("{error}\n{grid}"));
+            assert!(expected == found, "{name}, {k}");
+        };
+        both("count", &mut expected, &mut found);
+        let size = (elements * 8) as usize;
+        let results = [Data::Int(vec![0; size]), Data::Float(vec![0.0; size])];
+        let [s, p, c, q, d] = <[Data; 5]>::try_from(expected).unwrap();
+        let rows = Data::Int(vec![0; lengths.len()]);
+        let inputs = [rows, s, p, c, floats(elements), q, d, floats(all)];
+        let mut expected: Vec<Data> = results.into_iter().chain(inputs).collect();
+        let mut found = expected.clone();
+        both("fill", &mut expected, &mut found);
+    }
 }

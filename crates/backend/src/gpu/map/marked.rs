@@ -14,6 +14,8 @@
 //!   } }
 //! } } }
 //! ```
+//! Where there are few coordinates, the workspace is in shared memory and a warp's, and rows need not be so long.
+//!
 //! Where coordinates ascend, lanes have different ones. Loops outside of these run in order, so values are added up in
 //! the order of the loops.
 
@@ -21,14 +23,18 @@ use dastac_loops::{BufferId, Condition, Element, For, Index, Stmt, Store, Value,
 
 use super::drain::{Counters, some};
 use super::gather::Gathered;
-use super::mapper::{LANES, Mapper};
+use super::mapper::{LANES, Mapper, WARP};
 use super::space::bind;
-use super::sums::{Sums, integer, read, zero};
+use super::sums::{Sums, integer, read, workspaces, zero};
 
 /// Bytes that workspaces may have.
 const BYTES: i64 = 256 << 20;
 /// Blocks that keep a device busy.
 const BLOCKS: i64 = 256;
+/// Bytes that a workspace in shared memory may have: six of them fit on a multiprocessor.
+const SHARED_BYTES: i64 = 36 << 10;
+/// Blocks with such a workspace that keep a device busy.
+const SHARED_BLOCKS: i64 = 2048;
 
 /// Which rows are long: those with more than so many points and at most so many, of which `many` says how many they
 /// have.
@@ -62,7 +68,51 @@ struct Memory {
     counters: Option<Counters>,
 }
 
+/// Bytes of a coordinate: its mark, and its value.
+fn bytes(element: Option<Element>) -> i64 {
+    1 + element.map_or(0, |element| element.bytes() as i64)
+}
+
 impl Mapper<'_> {
+    /// Whether workspaces of rows fit in shared memory.
+    pub fn is_narrow(&mut self, rows: &Gathered<'_>) -> Condition {
+        let element = rows.values.map(|_| rows.element(self.module));
+        rows.extent().at_most(Index::Const(SHARED_BYTES / bytes(element)))
+    }
+
+    /// The kernel of long rows of few coordinates.
+    pub fn narrow_rows(&mut self, rows: &Gathered<'_>, long: &Long<'_>) -> Stmt {
+        let extent = self.function.fresh_var("extent");
+        let element = rows.values.map(|_| rows.element(self.module));
+        let most = SHARED_BYTES / bytes(element);
+        let marks = self.shared("marks", Element::U8, most);
+        let values = element.map(|element| self.shared("values", element, most));
+        let (sums, counters) = (self.sums(WARP), self.counters(rows));
+        let begin = zero();
+        let memory = Memory { marks, values, begin, extent: Index::Var(extent), sums, counters };
+        let blocks = Index::Var(long.count).min(Index::Const(SHARED_BLOCKS));
+        let kernel = self.blocks(blocks.clone(), |mapper, block| {
+            let clear = mapper.lanes("t", WARP, |mapper, lane| {
+                let at = mapper.function.fresh_var("x");
+                let mut set = vec![Stmt::set(marks, Index::Var(at), integer(0))];
+                if let (Some(own), Some(values)) = (rows.values, values) {
+                    set.push(Stmt::set(values, Index::Var(at), Value::constant(own.neutral)));
+                }
+                let own = For::new(at, lane, memory.extent.clone(), set);
+                vec![Stmt::For(For { step: WARP, ..own })]
+            });
+            let mut body = vec![clear];
+            body.extend(mapper.long_rows(long, &memory.sums, (block, blocks), |mapper, row| {
+                let body = mapper.long_row(rows, &memory);
+                vec![bind(rows.rows.var, long.lower.clone() + row, body)]
+            }));
+            let all = [Some((marks, most)), values.map(|values| (values, most))];
+            let body = workspaces(all.into_iter().flatten(), body);
+            Counters::around(memory.counters.as_ref(), memory.sums.around(body))
+        });
+        bind(extent, rows.extent(), vec![kernel])
+    }
+
     /// The kernel of long rows, with the workspaces of its blocks.
     pub fn marked_rows(&mut self, rows: &Gathered<'_>, long: &Long<'_>) -> Vec<Stmt> {
         let [extent, blocks] = ["extent", "blocks"].map(|name| self.function.fresh_var(name));
@@ -100,7 +150,7 @@ impl Mapper<'_> {
             body = memory(values, neutral.to_bits() == 0, body);
         }
         body = memory(marks, true, body);
-        let bytes = 1 + values.map_or(0, |_| element.bytes() as i64);
+        let bytes = bytes(values.map(|_| element));
         let most = Index::Const(BYTES / bytes).quotient(Index::Var(extent).max(Index::Const(1)));
         let most = most.max(Index::Const(1)).min(Index::Const(BLOCKS));
         let count = most.min(Index::Var(long.count));
@@ -124,7 +174,7 @@ impl Mapper<'_> {
             let is_long = long.is_long(Index::Var(number));
             vec![read(number, long.many, at.clone(), vec![Stmt::when(is_long, body)])]
         };
-        let mut body = vec![self.lanes("t", LANES, |_, lane| {
+        let mut body = vec![self.lanes("t", sums.lanes, |_, lane| {
             let look = if_long(vec![Stmt::set(sums.counts, lane.clone(), integer(1))]);
             let first = Index::Var(base) + lane.clone();
             let upper = vec![first.clone() + 1, rows.clone()];
@@ -134,19 +184,19 @@ impl Mapper<'_> {
         body.extend(self.add_up(sums));
         // How many points rows have is read again: their memory is used for each.
         let inside = if_long(row(self, at.clone()));
-        let last = (Index::Var(base) + LANES).min(rows.clone());
+        let last = (Index::Var(base) + sums.lanes).min(rows.clone());
         let each = Stmt::for_range(own, Index::Var(base), last, inside);
         let some = Stmt::when(zero().less(Index::Var(any)), vec![each]);
         body.push(read(any, sums.sum, zero(), vec![some]));
         let all = For::new(base, zero(), rows, body);
-        vec![Stmt::For(For { step: LANES, ..all })]
+        vec![Stmt::For(For { step: sums.lanes, ..all })]
     }
 
     fn long_row(&mut self, rows: &Gathered<'_>, memory: &Memory) -> Vec<Stmt> {
         let points: Vec<Stmt> = rows.points.iter().map(|stmt| (*stmt).clone()).collect();
         let mut body = self.come_in_order(rows, memory, &points);
-        let Sums { counts, before, sum, .. } = memory.sums;
-        body.push(self.lanes("t", LANES, |mapper, lane| {
+        let Sums { lanes, counts, before, sum, .. } = memory.sums;
+        body.push(self.lanes("t", lanes, |mapper, lane| {
             let one = Stmt::add(counts, lane.clone(), integer(1));
             let all = mapper.marked(rows, memory, &lane, |_| vec![one]);
             vec![Stmt::set(counts, lane, integer(0)), all]
@@ -154,7 +204,7 @@ impl Mapper<'_> {
         body.extend(self.add_up(&memory.sums));
         let counters = memory.counters.as_ref();
         let count = self.function.fresh_var("count");
-        let mut elements = vec![self.lanes("t", LANES, |mapper, lane| {
+        let mut elements = vec![self.lanes("t", lanes, |mapper, lane| {
             vec![mapper.marked(rows, memory, &lane, |mapper| {
                 let head = mapper.function.fresh_var("h");
                 let place = memory.begin.clone() + Index::Var(rows.key);
@@ -185,7 +235,9 @@ impl Mapper<'_> {
     ) -> Stmt {
         let mark = self.function.fresh_var("m");
         let body = body(self);
-        let own = (memory.extent.clone() + (LANES - 1)).floor_div(LANES);
+        // Lanes have an odd number of words each, so that no two of them read the same bank.
+        let words = memory.sums.lanes * 8;
+        let own = (memory.extent.clone() + (words - 1)).floor_div(words) * 8 + 4;
         let begin = lane.clone() * own.clone();
         let end = (begin.clone() + own).min(memory.extent.clone());
         let place = memory.begin.clone() + Index::Var(rows.key);
@@ -236,21 +288,22 @@ impl Mapper<'_> {
             return vec![self.one(|_| vec![Stmt::For(in_order)])];
         }
         let (begin, end) = inner.ends();
-        let shared = self.lanes("t", LANES, |_, lane| {
-            let (lower, step) = (vec![begin.clone() + lane], LANES);
+        let lanes = memory.sums.lanes;
+        let shared = self.lanes("t", lanes, |_, lane| {
+            let (lower, step) = (vec![begin.clone() + lane], lanes);
             vec![Stmt::For(For { lower, step, ..in_order.clone() })]
         });
         if key.constant_stride(inner.var).is_some_and(|stride| stride != 0) {
             return vec![shared];
         }
         let Sums { counts, sum, .. } = memory.sums;
-        let mut body = vec![self.lanes("t", LANES, |mapper, lane| {
+        let mut body = vec![self.lanes("t", lanes, |mapper, lane| {
             let at = mapper.function.fresh_like(inner.var, "");
             let [one, other] = [0, 1].map(|by| key.substitute(inner.var, &(Index::Var(at) + by)));
             let set = Stmt::set(counts, lane.clone(), integer(1));
             let set = vec![Stmt::when(other.at_most(one), vec![set])];
             let own = For::new(at, begin.clone() + lane.clone(), end - 1, set);
-            vec![Stmt::set(counts, lane, integer(0)), Stmt::For(For { step: LANES, ..own })]
+            vec![Stmt::set(counts, lane, integer(0)), Stmt::For(For { step: lanes, ..own })]
         })];
         body.extend(self.add_up(&memory.sums));
         let found = self.function.fresh_var("n");

@@ -8,18 +8,22 @@
 //!   for base = .. step 32 { parallel(lanes) t { (how many points element base + t of A(i) has) }
 //!     (sums of them)  parallel(lanes) t { for q in B(j) { keys[n] = k * 256 + n  values[n] = v  n += 1 } } }
 //!   (many[i] = n)  if n <= 256 {
-//!     parallel(lanes) t { rank[x] = (how many keys are smaller) }  parallel(lanes) t { sorted[rank[x]] = keys[x] }
+//!     (sorted: the keys in order)
 //!     (where a coordinate differs from the one before, the next element of the result begins)
 //!     parallel(lanes) t { for h = t to .. step 32 { (the sum of its values, in order)  A[at[0] + h] = .. } }
 //!   }
 //! }
 //! ```
+//! Few keys go where their ranks say, which lanes find out by comparing each with all others; more are compared and
+//! exchanged in pairs, step by step (a bitonic sort, whose pairs all ascend): half as many lines as elements are
+//! mirrored in the first step of a stage, and moved by half of what was before in the others.
+//!
 //! A key holds the place of its value, so values are added up in the order of the loops. Each element of the outermost
 //! loops over points is a lane's. Rows with few points have a warp each; those with more, a block of 256 lanes. Rows
-//! with more than fit have workspaces in memory ([`super::marked`]).
+//! with more than fit, or with few coordinates, have workspaces instead ([`super::marked`]).
 
 use dastac_loops::{
-    BufferId, Compare, Element, For, Index, Mark, PartitionedRange, Stmt, Store, Value, VarId,
+    BufferId, Compare, Element, For, If, Index, Mark, PartitionedRange, Stmt, Store, Value, VarId,
 };
 
 use super::drain::{Counters, some};
@@ -37,7 +41,12 @@ struct Class {
 }
 
 const SHORT: Class = Class { points: 256, lanes: WARP };
-const LONG: Class = Class { points: 1024, lanes: LANES };
+const LONG: Class = Class { points: 2048, lanes: LANES };
+
+/// Up to so many keys are compared with each other.
+const FEW: i64 = 64;
+/// Larger than all keys.
+const LAST: i64 = 1 << 62;
 
 /// Blocks for longer rows that keep a device busy.
 const BLOCKS: i64 = 2048;
@@ -47,9 +56,11 @@ struct Memory {
     class: Class,
     /// The keys of points, in the order of the loops.
     keys: BufferId,
+    /// Where they begin.
+    first: i64,
     /// Their ranks; later where each coordinate's points begin.
     ranks: BufferId,
-    /// One that is smaller than all others, then the keys in order.
+    /// One that is smaller than all others, then the keys in order: the same memory as theirs, if there are many.
     sorted: BufferId,
     /// The values of points.
     values: Option<BufferId>,
@@ -77,8 +88,12 @@ impl Mapper<'_> {
         let sorted =
             Long { many, more: SHORT.points, most: Some(LONG.points), lower: &lower, count };
         let marked = Long { more: LONG.points, most: None, ..sorted };
-        let mut body = vec![self.short_rows(&rows, &sorted), self.sorted_rows(&rows, &sorted)];
-        body.extend(self.marked_rows(&rows, &marked));
+        let mut wide = vec![self.sorted_rows(&rows, &sorted)];
+        wide.extend(self.marked_rows(&rows, &marked));
+        let condition = self.is_narrow(&rows);
+        let narrow = vec![self.narrow_rows(&rows, &Long { most: None, ..sorted })];
+        let choice = Stmt::If(If { condition, then: narrow, otherwise: wide });
+        let body = vec![self.short_rows(&rows, &sorted), choice];
         Some(vec![bind(count, length, vec![workspace(many, Index::Var(count), body)])])
     }
 
@@ -129,13 +144,17 @@ impl Mapper<'_> {
     fn memory(&mut self, rows: &Gathered<'_>, class: Class) -> Memory {
         let (points, lanes) = (class.points, class.lanes);
         let mut fresh = |name, size| self.shared(name, Element::I64, size);
-        let (keys, ranks) = (fresh("keys", points), fresh("ranks", points + 1));
         let (sorted, done, next) =
             (fresh("sorted", points + 1), fresh("done", 1), fresh("next", lanes));
+        let (keys, first) = match class.lanes {
+            WARP => (fresh("keys", points), 0),
+            _ => (sorted, 1),
+        };
+        let ranks = self.shared("ranks", Element::I32, points + 1);
         let element = rows.element(self.module);
         let values = rows.values.map(|_| self.shared("values", element, points));
         let (sums, counters) = (self.sums(lanes), self.counters(rows));
-        Memory { class, keys, ranks, sorted, values, sums, done, next, counters }
+        Memory { class, keys, first, ranks, sorted, values, sums, done, next, counters }
     }
 
     /// The points of a row: as many as have a place, and how many there are.
@@ -226,22 +245,14 @@ impl Mapper<'_> {
 
     /// The points of a row in order, and what is done for each coordinate.
     fn drained(&mut self, rows: &Gathered<'_>, memory: &Memory, all: &Index) -> Vec<Stmt> {
-        let Memory { keys, ranks, sorted, class, .. } = *memory;
+        let Memory { ranks, class, .. } = *memory;
         let Sums { counts, before, sum, .. } = memory.sums;
-        let mut body = vec![self.each(class, all, |mapper, at| {
-            let other = mapper.function.fresh_var("y");
-            let [left, right] =
-                [Index::Var(other), at.clone()].map(|at| Box::new(Value::load(keys, at)));
-            let smaller = Value::Compare(Compare::Lt, left, right);
-            vec![Stmt::set(ranks, at, Value::sum(other, zero(), all.clone(), smaller))]
-        })];
-        body.push(self.each(class, all, |mapper, at| {
-            let rank = mapper.function.fresh_var("rank");
-            let stored = Stmt::set(sorted, Index::Var(rank) + 1, Value::load(keys, at.clone()));
-            let first = Stmt::set(sorted, zero(), integer(-1));
-            let first = Stmt::when(at.clone().at_most(zero()), vec![first]);
-            vec![read(rank, ranks, at, vec![stored]), first]
-        }));
+        let mut body = self.in_steps(memory, all);
+        if memory.keys != memory.sorted {
+            let few = self.by_ranks(memory, all);
+            let condition = all.clone().at_most(Index::Const(FEW));
+            body = vec![Stmt::If(If { condition, then: few, otherwise: body })];
+        }
         body.push(self.lanes("t", class.lanes, |mapper, lane| {
             let one = Stmt::add(counts, lane.clone(), integer(1));
             let heads = mapper.heads(memory, all, &lane, |_, _| vec![one]);
@@ -265,6 +276,84 @@ impl Mapper<'_> {
         inside.extend(self.in_row(rows, memory.counters.as_ref(), elements, 0));
         body.push(read(count, sum, zero(), inside));
         body
+    }
+
+    /// Keys in order, each where as many are smaller.
+    fn by_ranks(&mut self, memory: &Memory, all: &Index) -> Vec<Stmt> {
+        let Memory { keys, ranks, sorted, class, .. } = *memory;
+        let compared = self.each(class, all, |mapper, at| {
+            let other = mapper.function.fresh_var("y");
+            let [left, right] =
+                [Index::Var(other), at.clone()].map(|at| Box::new(Value::load(keys, at)));
+            let smaller = Value::Compare(Compare::Lt, left, right);
+            vec![Stmt::set(ranks, at, Value::sum(other, zero(), all.clone(), smaller))]
+        });
+        let moved = self.each(class, all, |mapper, at| {
+            let rank = mapper.function.fresh_var("rank");
+            let stored = Stmt::set(sorted, Index::Var(rank) + 1, Value::load(keys, at.clone()));
+            let first = Stmt::set(sorted, zero(), integer(-1));
+            let first = Stmt::when(at.clone().at_most(zero()), vec![first]);
+            vec![read(rank, ranks, at, vec![stored]), first]
+        });
+        vec![compared, moved]
+    }
+
+    /// Keys in order, by comparisons of pairs.
+    fn in_steps(&mut self, memory: &Memory, all: &Index) -> Vec<Stmt> {
+        let Memory { keys, sorted, class, .. } = *memory;
+        let mut body = vec![self.lanes("t", class.lanes, |mapper, lane| {
+            let mut own = |begin: Index, end: Index, key: &dyn Fn(Index) -> Value| {
+                let at = mapper.function.fresh_var("x");
+                let set = Stmt::set(sorted, Index::Var(at) + 1, key(Index::Var(at)));
+                let all = For::new(at, begin + lane.clone(), end, vec![set]);
+                Stmt::For(For { step: class.lanes, ..all })
+            };
+            let mut body = Vec::new();
+            if keys != sorted {
+                body.push(own(zero(), all.clone(), &|at| Value::load(keys, at)));
+            }
+            body.push(own(all.clone(), Index::Const(class.points), &|_| integer(LAST)));
+            let first = Stmt::set(sorted, zero(), integer(-1));
+            body.push(Stmt::when(lane.at_most(zero()), vec![first]));
+            body
+        })];
+        let mut width = 2;
+        while width <= class.points {
+            let mut stage = vec![self.step(memory, all, width, true)];
+            let mut part = width / 2;
+            while part > 1 {
+                stage.push(self.step(memory, all, part, false));
+                part /= 2;
+            }
+            // What is behind the keys is in order.
+            body.push(Stmt::when(Index::Const(width / 2).less(all.clone()), stage));
+            width *= 2;
+        }
+        body
+    }
+
+    /// Pairs of keys in lines of so many: of the first half with the second, which is mirrored or not.
+    fn step(&mut self, memory: &Memory, all: &Index, width: i64, mirrored: bool) -> Stmt {
+        let half = width / 2;
+        let pairs = (all.clone() + (width - 1)).floor_div(width) * half;
+        self.each(memory.class, &pairs, |mapper, at| {
+            let (line, place) = (at.clone().floor_div(half), at.modulo(half));
+            let begin = line * width + 1;
+            let other = match mirrored {
+                true => begin.clone() + (width - 1) - place.clone(),
+                false => begin.clone() + place.clone() + half,
+            };
+            let one = begin + place;
+            let [left, right] = ["a", "b"].map(|name| mapper.function.fresh_var(name));
+            let [a, b] = [left, right].map(Index::Var);
+            let sorted = memory.sorted;
+            let set = vec![
+                Stmt::set(sorted, one.clone(), integer(a.clone().min(b.clone()))),
+                Stmt::set(sorted, other.clone(), integer(a.max(b))),
+            ];
+            let set = vec![read(right, sorted, other, set)];
+            vec![read(left, sorted, one, set)]
+        })
     }
 
     /// Statements for numbers up to `count`, of which neighbouring lanes have neighbouring ones.
@@ -390,7 +479,7 @@ impl Memory {
     fn keep(&self, point: &Point<'_>, place: Index) -> Stmt {
         let most = Index::Const(self.class.points);
         let key = point.key.clone() * self.class.points + place.clone();
-        let mut kept = vec![Stmt::set(self.keys, place.clone(), integer(key))];
+        let mut kept = vec![Stmt::set(self.keys, place.clone() + self.first, integer(key))];
         if let (Some(values), Some(value)) = (self.values, point.value) {
             kept.push(Stmt::set(values, place.clone(), value.clone()));
         }
@@ -401,12 +490,14 @@ impl Memory {
     fn around(&self, body: Vec<Stmt>) -> Vec<Stmt> {
         let Class { points, lanes } = self.class;
         let mut all = vec![
-            (self.keys, points),
             (self.ranks, points + 1),
             (self.sorted, points + 1),
             (self.done, 1),
             (self.next, lanes),
         ];
+        if self.keys != self.sorted {
+            all.push((self.keys, points));
+        }
         all.extend(self.values.map(|values| (values, points)));
         let body = workspaces(all, body);
         Counters::around(self.counters.as_ref(), self.sums.around(body))
