@@ -37,8 +37,12 @@ class Form:
         return self.zero == "all" and not scalars
 
 
+#: Functions of complex numbers too.
+_COMPLEX = ("sqrt", "exp", "log", "sin", "cos", "sinh", "cosh")
+
+
 def _elements(name: str, word: str, zero: str = "all") -> Form:
-    return Form(getattr(np, name), f"{word}({{0}})", zero)
+    return Form(getattr(np, name), f"{word}({{0}})", zero, is_complex=name in _COMPLEX)
 
 
 _FORMS = [
@@ -48,10 +52,13 @@ _FORMS = [
     Form(np.positive, "{0}", "all", is_complex=True, is_integer=True),
     Form(np.multiply, "{0} * {1}", "any", is_complex=True, is_integer=True),
     Form(np.divide, "{0} / {1}", "first", divides=True),
+    Form(np.floor_divide, "({0} // {1})", "first", is_integer=True, divides=True),
+    Form(np.remainder, "({0} % {1})", "first", is_integer=True, divides=True),
     Form(np.power, "pow({0}, {1})"),
     Form(np.maximum, "max({0}, {1})", "all", is_integer=True),
     Form(np.minimum, "min({0}, {1})", "all", is_integer=True),
     Form(np.absolute, "abs({0})", "all", is_integer=True),
+    Form(np.conjugate, "conj({0})", "all", is_complex=True, is_integer=True),
     Form(np.sign, "sign({0})", "all", is_integer=True),
     Form(np.arctan2, "atan2({0}, {1})"),
     Form(np.hypot, "hypot({0}, {1})", "all"),

@@ -60,6 +60,26 @@ def test_quotients_by_structured_arrays_are_numpys() -> None:
         same(1 / dastac.array(sp.csr_array(SPARSE)), 1 / SPARSE)
 
 
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_quotients_of_integers() -> None:
+    whole = np.round(SPARSE * 4).astype(np.int64)
+    far = np.array([2**62 + 1, -(2**62) - 1, 7, -7])
+    for divisor in (3, -3):
+        same(dastac.array(sp.csr_array(whole)) // divisor, whole // divisor)
+        same(dastac.array(far) % divisor, far % divisor)
+        same(dastac.array(far) // divisor, far // divisor)
+    same(7 // dastac.array(sp.csr_array(whole)), 7 // whole)
+    same(np.float64(1.0) // dastac.array(np.array([0.1, -0.1, 3.0])), 1.0 // np.array([0.1, -0.1, 3.0]))
+
+
+def test_functions_of_complex_numbers() -> None:
+    turned = SPARSE * (1 + 2j) + 0.25j * (SPARSE != 0)
+    for function in (np.exp, np.sqrt, np.sin, np.cos, np.sinh, np.cosh, np.conjugate, np.absolute):
+        same(function(dastac.array(turned)), function(turned))
+        same(function(dastac.array(sp.csr_array(turned))), function(turned))
+    same(np.log(dastac.array(turned + 1)), np.log(turned + 1))
+
+
 @pytest.mark.parametrize("power", [0, 1, 2, 3, -1, 0.5, 2.5])
 def test_powers(power: float) -> None:
     base = abs(A) + 0.5
