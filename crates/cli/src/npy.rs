@@ -90,10 +90,10 @@ impl Array {
     }
 
     /// Whether a tensor may hold the file's elements as they are: NumPy's integers have 64 bits and its floats too,
-    /// whatever the numbers are. One that does not fit is an error when it is read. Floats are not rounded to shorter
-    /// ones unasked.
+    /// whatever the numbers are. One that does not fit is an error when it is read: of truth values, all but 0 and 1.
+    /// Floats are not rounded to shorter ones unasked.
     pub fn fits(&self, element: Element) -> bool {
-        let integers = matches!(element.kind(), Kind::Signed | Kind::Unsigned);
+        let integers = element.kind() != Kind::Float && element.kind() != Kind::Complex;
         let may_fit = match self.element.kind() {
             Kind::Float => integers,
             Kind::Signed | Kind::Unsigned => integers || element.kind() == Kind::Float,
