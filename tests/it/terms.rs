@@ -101,13 +101,15 @@ pub trait Terms {
     fn jump(&mut self, depth: u32) -> String {
         let x = self.input();
         let test = self.test();
-        match self.rng().random_range(0..8) {
+        match self.rng().random_range(0..10) {
             0 => format!("sign({x})"),
             1 if !self.whole() => format!("floor(4 * {x})"),
             2 if !self.whole() => format!("round(3 * {x})"),
             3 => format!("i32(8 * {x})"),
-            4 | 5 => test,
-            6 => format!("where({test}, {}, 0)", self.argument(depth)),
+            4 => format!("({x} % {})", self.one(&["3", "-2", "5"])),
+            5 => format!("({x} // {})", self.one(&["3", "-2", "4"])),
+            6 | 7 => test,
+            8 => format!("where({test}, {}, 0)", self.argument(depth)),
             _ => format!("where({test}, {}, {})", self.argument(depth), self.argument(depth)),
         }
     }

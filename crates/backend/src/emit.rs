@@ -29,6 +29,7 @@ mod memory;
 mod multiply;
 mod names;
 mod numbers;
+mod quotients;
 mod registers;
 mod scan;
 mod statements;

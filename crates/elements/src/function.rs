@@ -143,6 +143,10 @@ functions! {
     Atan2: "atan2", 2, None, false, |y, x| y.atan2(x);
     /// The square root of x * x + y * y, without overflow on the way.
     Hypot: "hypot", 2, None, false, |x, y| x.hypot(y);
+    /// x / y, rounded down.
+    FloorDivide: "floor_divide", 2, None, true, |x, y| divided(x, y).0;
+    /// What x / y, rounded down, leaves; of the sign of y.
+    Mod: "mod", 2, None, true, |x, y| divided(x, y).1;
     /// The complex conjugate; of a real number, itself.
     Conj: "conj", 1, Odd, true, |x, _| x;
     /// The real part; of a real number, itself.
@@ -162,6 +166,11 @@ impl Function {
     /// Whether processors have an instruction or few for it, of all lanes of a vector at once.
     pub const fn is_instruction(self) -> bool {
         self.of_integers() || matches!(self, Function::Sqrt)
+    }
+
+    /// Whether it is about a quotient, which is 0 where either number is not stored.
+    pub const fn is_quotient(self) -> bool {
+        matches!(self, Function::FloorDivide | Function::Mod)
     }
 
     /// Whether it is defined on complex numbers.
@@ -209,10 +218,22 @@ impl Function {
         self.eval(&of) as f32
     }
 
-    /// Its value of integers, if it gives integers; wraps around.
+    /// Its value of integers, if it gives integers; wraps around. What is divided by 0 is 0, as in NumPy.
     pub fn eval_integers(self, of: &[i64]) -> Option<i64> {
         let x = *of.first()?;
         match self {
+            Function::FloorDivide | Function::Mod => {
+                let y = *of.get(1)?;
+                if y == 0 {
+                    return Some(0);
+                }
+                let (quotient, rest) = (x.wrapping_div(y), x.wrapping_rem(y));
+                let below = rest != 0 && (rest < 0) != (y < 0);
+                Some(match self {
+                    Function::Mod => rest + if below { y } else { 0 },
+                    _ => quotient - i64::from(below),
+                })
+            }
             Function::Abs => Some(x.wrapping_abs()),
             Function::Sign => Some(x.signum()),
             Function::Imag => Some(0),
@@ -223,6 +244,26 @@ impl Function {
     /// Its value where all numbers are 0: what it makes of elements that are not stored.
     pub fn at_zeros(self) -> f64 {
         self.eval(&[0.0; 2])
+    }
+}
+
+/// The quotient, rounded down, and what it leaves: of the exact quotient, as in Python. By 0 it is what `x / y` is.
+fn divided(x: f64, y: f64) -> (f64, f64) {
+    let rest = x % y;
+    let quotient = (x - rest) / y;
+    let (quotient, rest) = if rest != 0.0 && (rest < 0.0) != (y < 0.0) {
+        (quotient - 1.0, rest + y)
+    } else if rest == 0.0 {
+        (quotient, rest.copysign(y))
+    } else {
+        (quotient, rest)
+    };
+    let below = quotient.floor();
+    let whole = if quotient - below > 0.5 { below + 1.0 } else { below };
+    match (y == 0.0, quotient == 0.0) {
+        (true, _) => (x / y, f64::NAN),
+        (false, true) => (0.0f64.copysign(x / y), rest),
+        (false, false) => (whole, rest),
     }
 }
 
@@ -308,6 +349,8 @@ mod tests {
             pow: 1.0 [inf, 0.0, NaN]
             atan2: 0.0 [0.7853981633974483, -2.356194490192345, -2.356194490192345]
             hypot: 0.0 [inf, inf, 3.5355339059327378]
+            floor_divide: NaN [NaN, NaN, 1.0]
+            mod: NaN [NaN, NaN, -0.0]
             conj: 0.0 [inf, -inf, -2.5]
             real: 0.0 [inf, -inf, -2.5]
             imag: 0.0 [0.0, 0.0, 0.0]
@@ -328,7 +371,35 @@ mod tests {
         assert_eq!(all(Function::Floor), [Some(-7), Some(0), Some(3), Some(i64::MIN)]);
         assert_eq!(all(Function::Exp), [None; 4]);
         assert_eq!(all(Function::Imag), [Some(0); 4]);
+        let pairs = [(7, 2), (-7, 2), (7, -2), (-7, -2), (6, 3), (-6, 3), (5, 0), (i64::MIN, -1)];
+        let both = pairs.map(|(x, y)| {
+            [Function::FloorDivide, Function::Mod].map(|of| of.eval_integers(&[x, y]).unwrap())
+        });
+        let want = [[3, 1], [-4, 1], [-4, -1], [3, -1], [2, 0], [-2, 0], [0, 0], [i64::MIN, 0]];
+        assert_eq!(both, want);
         assert_eq!(Function::Exp.eval_f32(&[1.0]), std::f32::consts::E);
+    }
+
+    /// What Python gives for `x // y` and `x % y`.
+    #[test]
+    fn quotients_that_are_rounded_down() {
+        let most = f64::INFINITY;
+        for (x, y, quotient, rest) in [
+            (1.0, 0.1, 9.0, 0.09999999999999995),
+            (-1.0, 0.1, -10.0, 5.551115123125783e-17),
+            (7.5, -2.0, -4.0, -0.5),
+            (-1e-20, 1.0, -1.0, 1.0),
+            (1e300, 7.0, 1.4285714285714286e299, 1.0),
+            (2f64.powi(60), 3.0, 3.843071682022823e17, 1.0),
+            (5.0, most, 0.0, 5.0),
+            (-5.0, most, -1.0, most),
+            (-4.0, 2.0, -2.0, 0.0),
+        ] {
+            assert_eq!(Function::FloorDivide.eval(&[x, y]), quotient, "{x} // {y}");
+            assert_eq!(Function::Mod.eval(&[x, y]), rest, "{x} % {y}");
+        }
+        assert_eq!(Function::FloorDivide.eval(&[-1.0, 0.0]), f64::NEG_INFINITY);
+        assert!(Function::Mod.eval(&[-1.0, 0.0]).is_nan());
     }
 
     #[test]

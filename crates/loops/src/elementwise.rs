@@ -13,7 +13,11 @@ impl Value {
             Some(constants)
                 if of.len() == function.arity() && function != MathFunction::Complex =>
             {
-                Value::Const(function.eval(&constants))
+                // What is divided by 0 is another number for integers than for floats.
+                match function.is_quotient() && constants[1] == 0.0 {
+                    true => Value::Apply(function, of),
+                    false => Value::Const(function.eval(&constants)),
+                }
             }
             _ => Value::Apply(function, of),
         }
@@ -98,6 +102,9 @@ mod tests {
         let number = Value::constant;
         assert_eq!(Value::apply(MathFunction::Sqrt, vec![number(4.0)]), number(2.0));
         assert_eq!(Value::apply(MathFunction::Pow, vec![number(2.0), number(3.0)]), number(8.0));
+        assert_eq!(Value::apply(MathFunction::Mod, vec![number(7.0), number(4.0)]), number(3.0));
+        let by_zero = Value::apply(MathFunction::Mod, vec![number(7.0), number(0.0)]);
+        assert!(matches!(by_zero, Value::Apply(..)));
         assert_eq!(Value::select(number(f64::NAN), number(1.0), number(2.0)), number(1.0));
         assert_eq!(Value::compare(Compare::Ne, number(f64::NAN), number(2.0)), number(1.0));
         assert_eq!(Value::compare(Compare::Le, number(f64::NAN), number(2.0)), number(0.0));

@@ -478,7 +478,14 @@ impl Random {
             }
             1 => {
                 let list = [MathFunction::Sign, MathFunction::Floor, MathFunction::Round];
-                Value::Apply(list[self.below(3)], vec![exact(self)])
+                let quotients = [MathFunction::FloorDivide, MathFunction::Mod];
+                match self.below(5) {
+                    at @ 0..3 => Value::Apply(list[at], vec![exact(self)]),
+                    at => {
+                        let divisor = Value::Const([2.0, 3.0, -5.0][self.below(3)]);
+                        Value::Apply(quotients[at - 3], vec![exact(self), divisor])
+                    }
+                }
             }
             2 => Value::Cast([Element::I8, Element::F32][self.below(2)], Box::new(exact(self))),
             3 => {

@@ -415,6 +415,15 @@ impl Operation {
             Operation::Cast(_) => 1,
         }
     }
+
+    /// Whether it is a quotient, or what one leaves: zero where either argument is structurally zero.
+    pub fn is_quotient(self) -> bool {
+        match self {
+            Operation::Divide => true,
+            Operation::Function(function) => function.is_quotient(),
+            _ => false,
+        }
+    }
 }
 
 impl Term {

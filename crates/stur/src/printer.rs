@@ -245,18 +245,11 @@ fn call(
     arguments: &[Term],
     place: Place,
 ) -> fmt::Result {
-    let (mut operation, mut arguments) = (operation, arguments);
-    let infix = match (operation, arguments) {
-        // A quotient that is rounded down.
-        (
-            Operation::Function(Function::Floor),
-            [Term::Call { operation: Operation::Divide, arguments: parts, .. }],
-        ) => {
-            (operation, arguments) = (Operation::Divide, parts);
-            Some(" // ".into())
-        }
-        (Operation::Compare(operator), _) => Some(format!(" {operator} ")),
-        (Operation::Divide, _) => Some(" / ".into()),
+    let infix = match operation {
+        Operation::Function(Function::FloorDivide) => Some(" // ".into()),
+        Operation::Function(Function::Mod) => Some(" % ".into()),
+        Operation::Compare(operator) => Some(format!(" {operator} ")),
+        Operation::Divide => Some(" / ".into()),
         _ => None,
     };
     let Some(infix) = infix else {

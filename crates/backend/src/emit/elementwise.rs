@@ -70,6 +70,9 @@ impl Writer<'_, '_> {
         if function.is_of_parts() {
             return Ok(first.clone()); // of real numbers
         }
+        if function.is_quotient() {
+            return self.divided(function, &of, ty);
+        }
         if element.is_integer() {
             return self.of_integers(function, first, ty);
         }
@@ -87,7 +90,7 @@ impl Writer<'_, '_> {
     }
 
     /// Calls of the C library's function, one for each lane.
-    fn called(
+    pub(super) fn called(
         &mut self,
         function: MathFunction,
         of: &[Ssa],
@@ -289,7 +292,7 @@ impl Writer<'_, '_> {
     }
 
     /// The types of a selection between two numbers.
-    fn choice(&self, ty: RegisterType) -> String {
+    pub(super) fn choice(&self, ty: RegisterType) -> String {
         match ty.lanes {
             1 => type_name(ty),
             lanes => format!("{}, {}", self.bits(lanes), type_name(ty)),

@@ -126,8 +126,13 @@ impl Random {
                 Value::Apply(function, vec![self.value(depth)])
             }
             1 => {
-                let function = self.pick(&[MathFunction::Sign, MathFunction::Floor]);
-                Value::Apply(function, vec![exact(self)])
+                let quotients = [MathFunction::FloorDivide, MathFunction::Mod];
+                let function = self.pick(&[MathFunction::Sign, quotients[0], quotients[1]]);
+                let mut of = vec![exact(self)];
+                if function.arity() == 2 {
+                    of.push(Value::Const(self.pick(&[2.0, 3.0, -5.0])));
+                }
+                Value::Apply(function, of)
             }
             2 => {
                 let element = self.pick(&[Element::I8, Element::F32, Element::U8]);

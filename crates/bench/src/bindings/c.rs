@@ -64,6 +64,19 @@ static inline double smaller(double a, double b) { return a < b || a != a ? a : 
 static inline double larger(double a, double b) { return a > b || a != a ? a : b; }
 static inline int64_t floor_div(int64_t a, int64_t b) { return a / b - (a % b < 0); }
 static inline int64_t floor_mod(int64_t a, int64_t b) { int64_t r = a % b; return r < 0 ? r + b : r; }
+static inline int64_t integer_floor_divide(int64_t a, int64_t b) {
+  return b == 0 ? 0 : b == -1 ? -a : a / b - (a % b != 0 && (a % b < 0) != (b < 0));
+}
+static inline int64_t integer_mod(int64_t a, int64_t b) {
+  return b == 0 || b == -1 ? 0 : a % b + (a % b != 0 && (a % b < 0) != (b < 0) ? b : 0);
+}
+static inline double float_mod(double a, double b) {
+  double r = fmod(a, b);
+  return r != 0 && (r < 0) != (b < 0) ? r + b : r;
+}
+static inline double float_floor_divide(double a, double b) {
+  return b == 0 ? a / b : rint((a - float_mod(a, b)) / b);
+}
 static inline int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 static inline int64_t greatest(int64_t a, int64_t b) { return a > b ? a : b; }
 ";
@@ -417,6 +430,10 @@ impl Printer<'_> {
                 match function {
                     MathFunction::Abs => format!("absolute({of})"),
                     MathFunction::Sign => format!("({kind})signum({of})"),
+                    _ if function.is_quotient() => {
+                        let own = if element.is_integer() { "integer" } else { "float" };
+                        format!("({kind}){own}_{function}({of})")
+                    }
                     _ if element.is_integer() => of,
                     MathFunction::Round => format!("({kind})rint({of})"),
                     _ => format!("({kind}){function}{}({of})", suffix(element)),

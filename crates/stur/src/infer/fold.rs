@@ -45,8 +45,9 @@ pub fn fold(value: &Scalar) -> Scalar {
                 (Operation::Where, [_, Scalar::Number(0.0), Scalar::Number(0.0)], _) => {
                     Scalar::Number(0.0)
                 }
-                (Operation::Divide, [dividend, divisor], _)
-                    if [dividend, divisor].contains(&&Scalar::Number(0.0)) =>
+                (operation, [dividend, divisor], _)
+                    if operation.is_quotient()
+                        && [dividend, divisor].contains(&&Scalar::Number(0.0)) =>
                 {
                     Scalar::Number(0.0)
                 }

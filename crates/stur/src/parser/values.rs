@@ -11,18 +11,8 @@ use crate::diagnostic::Diagnostic;
 use crate::hint::similar;
 
 /// Functions that are others by another name, or made of others.
-const SUGAR: [&str; 10] = [
-    "relu",
-    "sigmoid",
-    "square",
-    "clip",
-    "minimum",
-    "maximum",
-    "reciprocal",
-    "where",
-    "mod",
-    "not",
-];
+const SUGAR: [&str; 9] =
+    ["relu", "sigmoid", "square", "clip", "minimum", "maximum", "reciprocal", "where", "not"];
 
 impl Term {
     /// The number 1.
@@ -58,14 +48,12 @@ pub(super) fn quotient(dividend: Term, divisor: Term, span: Span) -> Term {
 
 /// `a // b`: the quotient, rounded down.
 pub(super) fn floor(dividend: Term, divisor: Term, span: Span) -> Term {
-    let quotient = quotient(dividend, divisor, span);
-    call(Operation::Function(Function::Floor), vec![quotient], span)
+    call(Operation::Function(Function::FloorDivide), vec![dividend, divisor], span)
 }
 
-/// `a % b`: what the divisor, rounded down, leaves; of the divisor's sign.
+/// `a % b`: what the quotient, rounded down, leaves; of the divisor's sign.
 pub(super) fn remainder(dividend: Term, divisor: Term, span: Span) -> Term {
-    let times = vec![divisor.clone(), floor(dividend.clone(), divisor, span)];
-    Term::Sum(vec![dividend, negated(Term::Product(times, span), span)], span)
+    call(Operation::Function(Function::Mod), vec![dividend, divisor], span)
 }
 
 /// `a or b`
@@ -205,7 +193,6 @@ impl Parser<'_> {
         }
         let arity = match (text, operation(text)) {
             ("clip", _) => 3,
-            ("mod", _) => 2,
             (_, Some(operation)) => operation.arity(),
             _ => 1,
         };
@@ -246,7 +233,6 @@ impl Parser<'_> {
                 call(Operation::Min, vec![above, next()], span)
             }
             (_, Some(operation)) => call(operation, values.collect(), span),
-            ("mod", _) => remainder(next(), next(), span),
             ("not", _) => {
                 let equals = Operation::Compare(CompareOp::Eq);
                 call(equals, vec![next(), number(0.0, span)], span)

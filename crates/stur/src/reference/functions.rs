@@ -212,7 +212,7 @@ fn apply(operation: Operation, parts: &[Value]) -> Value {
         };
     }
     // A quotient is zero where either part is structurally zero, as a reciprocal is.
-    if operation == Operation::Divide && parts.iter().any(|part| part.is_zero()) {
+    if operation.is_quotient() && parts.iter().any(|part| part.is_zero()) {
         return Value::Known(Number::Real(0.0));
     }
     let numbers: Vec<Number> = parts.iter().map(|part| part.number()).collect();

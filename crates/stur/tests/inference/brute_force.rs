@@ -232,6 +232,9 @@ fn evaluated(value: &Scalar) -> f64 {
     match (value, &parts[..]) {
         (Scalar::Product(_), parts) => parts.iter().product(),
         (Scalar::Apply(Operation::Divide, _), [dividend, divisor]) => dividend / divisor,
+        (Scalar::Apply(Operation::Function(function), _), parts) if function.is_quotient() => {
+            function.eval(parts)
+        }
         (Scalar::Apply(operation, _), parts) => {
             let parts = parts.iter().map(|part| Scalar::Number(*part)).collect();
             match fold(&Scalar::Apply(*operation, parts)) {
