@@ -160,6 +160,7 @@ fn chart(results: &Results, figure: Figure) -> Option<Chart> {
         Figure::SparseStrategies => Some(sparse::pictures::strategies(results)),
         Figure::SparseLayers => Some(sparse::pictures::layers(results)),
         Figure::SparseFilters => Some(sparse::pictures::filters(results)),
+        Figure::SparseNetwork => Some(sparse::network::chart(results)),
         Figure::SparseImages => Some(sparse::pictures::images(results)),
         Figure::WorkspaceProducts => Some(workspaces::report::products(results)),
         Figure::WorkspaceDiscordant => Some(workspaces::report::discordant(results)),

@@ -50,6 +50,8 @@ pub enum Figure {
     SparseLayers,
     /// Layers of a network with pruned filters, beside sparse inputs.
     SparseFilters,
+    /// Layers of a network with pruned filters, beside dense ones.
+    SparseNetwork,
     /// Products of sparse matrices into sparse ones.
     WorkspaceProducts,
     /// Programs whose operands or results are in discordant orders.
@@ -87,6 +89,7 @@ pub const FIGURES: &[(&str, Figure)] = &[
     ("sparse-strategies", Figure::SparseStrategies),
     ("sparse-layers", Figure::SparseLayers),
     ("sparse-filters", Figure::SparseFilters),
+    ("sparse-network", Figure::SparseNetwork),
     ("sparse-images", Figure::SparseImages),
     ("workspace-spgemm", Figure::WorkspaceProducts),
     ("workspace-discordant", Figure::WorkspaceDiscordant),
@@ -136,6 +139,7 @@ pub fn jobs(figure: Figure, scope: &Scope) -> Vec<Job> {
         Figure::SparseStrategies => sparse::strategies::jobs(scope),
         Figure::SparseLayers => sparse::layers::layers(scope),
         Figure::SparseFilters => sparse::layers::pruned(scope),
+        Figure::SparseNetwork => sparse::network::jobs(scope),
         Figure::SparseImages => sparse::images::jobs(scope),
         Figure::WorkspaceProducts => workspaces::products(scope),
         Figure::WorkspaceDiscordant => workspaces::discordant(scope),

@@ -40,8 +40,15 @@ pub enum Pattern {
         /// Whether it is the second factor.
         second: bool,
     },
-    /// Filters `F(r, q, c, f)` of this many rows and columns, of which a file has those of `f` in a row, `c` outermost.
-    Filters(PathBuf, [i64; 2]),
+    /// Filters of which a file has each in a row, channels outermost.
+    Filters {
+        /// The file.
+        path: PathBuf,
+        /// Rows and columns of a filter.
+        window: [i64; 2],
+        /// `F(f, c, r, q)` with filters first instead of `F(r, q, c, f)`.
+        first: bool,
+    },
     /// A picture of so many strokes, as a pen would draw them.
     Strokes(u64),
 }
@@ -136,7 +143,7 @@ impl Pattern {
                 })
                 .collect(),
             Pattern::Factor { file, second } => of_factor(file, *second)?,
-            Pattern::Filters(path, window) => of_filters(path, *window)?,
+            Pattern::Filters { path, window, first } => of_filters(path, *window, *first)?,
             Pattern::Strokes(count) => {
                 (0..*count).flat_map(|_| stroke(&shape, rng)).flatten().collect()
             }
@@ -202,14 +209,19 @@ fn contents(path: &Path) -> Result<Contents, Error> {
     read(path, &ReadOptions::default()).map_err(|error| failed(path, &error))
 }
 
-/// The places of filters `F(r, q, c, f)` that a file has as a matrix of rows `f` and columns `(c, r, q)`.
-fn of_filters(path: &Path, [rows, columns]: [i64; 2]) -> Result<Vec<u64>, Error> {
+/// The places of filters `F(r, q, c, f)`, or `F(f, c, r, q)`, that a file has as a matrix of rows `f` and columns
+/// `(c, r, q)`.
+fn of_filters(path: &Path, [rows, columns]: [i64; 2], first: bool) -> Result<Vec<u64>, Error> {
     let (rows, columns) = (rows.unsigned_abs().max(1), columns.unsigned_abs().max(1));
     let Data::Entries(entries) = contents(path)?.data else { return Ok(Vec::new()) };
     let places = (0..entries.len()).flat_map(|at| {
         let [filter, column] = [0, 1].map(|part| entries.at(at)[part]);
         let (channel, within) = (column / (rows * columns), column % (rows * columns));
-        [within / columns, within % columns, channel, filter]
+        let (row, column) = (within / columns, within % columns);
+        match first {
+            true => [filter, channel, row, column],
+            false => [row, column, channel, filter],
+        }
     });
     Ok(places.collect())
 }
@@ -290,9 +302,11 @@ mod tests {
         // Two filters of 2 rows and 3 columns, two channels.
         std::fs::write(&path, "2, 12, 3\n0 1 3\n5 0 9\n").unwrap();
         let mut rng = ChaCha8Rng::seed_from_u64(1);
-        let filters = Pattern::Filters(path, [2, 3]);
-        let entries = filters.entries("F", vec![2, 3, 2, 2], &mut rng).unwrap();
+        let filters = |first| Pattern::Filters { path: path.clone(), window: [2, 3], first };
+        let entries = filters(false).entries("F", vec![2, 3, 2, 2], &mut rng).unwrap();
         assert_eq!(entries.coordinates(), [1, 2, 0, 0, 0, 0, 0, 1, 1, 0, 1, 1]);
+        let entries = filters(true).entries("F", vec![2, 2, 2, 3], &mut rng).unwrap();
+        assert_eq!(entries.coordinates(), [0, 0, 1, 2, 1, 1, 0, 0, 1, 1, 1, 0]);
     }
 
     #[test]

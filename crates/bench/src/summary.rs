@@ -17,6 +17,10 @@ pub const MARKERS: [&str; 2] = ["<!-- bench: begin -->", "<!-- bench: end -->"];
 pub const SPARSE_MARKERS: [&str; 2] =
     ["<!-- bench sparse: begin -->", "<!-- bench sparse: end -->"];
 
+/// What is written of a network's pruned layers stands between these.
+pub const NETWORK_MARKERS: [&str; 2] =
+    ["<!-- bench network: begin -->", "<!-- bench network: end -->"];
+
 /// The days since 1970 as a date.
 pub fn date(seconds: u64) -> String {
     // Civil from days (H. Hinnant): years begin in March.
@@ -236,6 +240,32 @@ pub fn sparse(results: &Results) -> Option<String> {
     let mut goals = sparse::goals::goals(results);
     goals.extend(workspaces::goals::goals(results));
     write_goals(&mut text, "Goals of sparse tensors", &goals);
+    Some(text)
+}
+
+/// The text between [`NETWORK_MARKERS`]; `None` if no pruned layer was measured beside dense ones.
+pub fn network(results: &Results) -> Option<String> {
+    let (headings, rows) = sparse::network::table(results);
+    if rows.is_empty() {
+        return None;
+    }
+    let machine = &results.machine;
+    let mut text = format!("Measured on {} on {}.\n", date(machine.time), describe(machine));
+    if machine.load > 0.5 {
+        let load = machine.load;
+        let _ = writeln!(text, "Other processes were at work (load {load:.1} at the start).");
+    }
+    let _ = writeln!(
+        text,
+        "\nOne picture, single precision. dastac's medians in milliseconds by the part of the filters that is pruned; \
+         in parentheses the time of PyTorch's dense convolution over it.\n"
+    );
+    write_table(&mut text, &headings, &rows);
+    let mut goals = sparse::network::goals(results);
+    goals.retain(|goal| !goal.rows.is_empty());
+    if !goals.is_empty() {
+        write_goals(&mut text, "Goals of pruned layers", &goals);
+    }
     Some(text)
 }
 

@@ -212,8 +212,11 @@ fn reports(results: &Results, args: &BenchArgs) -> Result<String> {
     }
     if let Some(path) = &args.summary {
         let tables = (!results.table.is_empty()).then(|| summary::markdown(results));
-        let parts =
-            vec![(summary::MARKERS, tables), (summary::SPARSE_MARKERS, summary::sparse(results))];
+        let parts = vec![
+            (summary::MARKERS, tables),
+            (summary::SPARSE_MARKERS, summary::sparse(results)),
+            (summary::NETWORK_MARKERS, summary::network(results)),
+        ];
         summarise(path, parts)?;
     }
     Ok(format!("\nreport: {}\n", index.display()))

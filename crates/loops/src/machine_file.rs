@@ -406,7 +406,7 @@ level threads
             line 31: expected `NAME = NUMBER`, `memory SPACE = BYTES each of LEVEL` or `level LEVEL = NUMBER`, found `l3 = 3`
             line 31: there is no memory space `attic`; there are main, stack, shared, scratchpad
             line 31: `0` is not a positive number
-            line 31: there is no function `gamma`; there are exp, exp2, expm1, log, log2, log10, log1p, sqrt, cbrt, abs, sign, floor, ceil, round, trunc, sin, cos, tan, asin, acos, atan, sinh, cosh, tanh, erf, pow, atan2, hypot, conj, real, imag, complex
+            line 31: there is no function `gamma`; there are exp, exp2, expm1, log, log2, log10, log1p, sqrt, cbrt, abs, sign, floor, ceil, round, trunc, sin, cos, tan, asin, acos, atan, sinh, cosh, tanh, erf, pow, atan2, hypot, floor_divide, mod, conj, real, imag, complex
             line 31: there is no level of parallelism `moons`; there are threads, blocks, cores, lanes
             line 31: `cores` is given twice
             line 31: there is no level of parallelism `moons`; there are threads, blocks, cores, lanes

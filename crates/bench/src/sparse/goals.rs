@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::report::{extent, product_cases, times};
 use super::strategies::{FILTERS, SEARCHES, over_search};
-use super::{CHOSEN, CONVOLUTIONS, SPARSITIES, case};
+use super::{CHOSEN, CONVOLUTIONS, SPARSITIES, case, network};
 use crate::goals::{Goal, Row};
 use crate::peers::label;
 use crate::results::{CaseResults, Results};
@@ -55,6 +55,7 @@ pub fn goals(results: &Results) -> Vec<Goal> {
         ),
         compile(results),
     ];
+    goals.extend(network::goals(results));
     goals.retain(|goal| !goal.rows.is_empty());
     goals
 }

@@ -177,7 +177,7 @@ pub fn layers(scope: &Scope) -> Vec<Job> {
 }
 
 /// The layers that there is time for, with their places.
-fn measured(scope: &Scope) -> impl Iterator<Item = (usize, &'static Layer)> {
+pub(super) fn measured(scope: &Scope) -> impl Iterator<Item = (usize, &'static Layer)> {
     let step = if scope.quick { 6 } else { 1 };
     LAYERS.iter().enumerate().skip(step / 2).step_by(step)
 }
@@ -199,7 +199,10 @@ pub fn pruned(scope: &Scope) -> Vec<Job> {
     let mut jobs = Vec::new();
     for (at, layer) in measured(scope) {
         let filters = scope.layers.as_deref().and_then(|folder| file(folder, at));
-        let filters = filters.map(|path| Pattern::Filters(path, [layer.window; 2]));
+        let filters = filters.map(|path| {
+            let window = [layer.window; 2];
+            Pattern::Filters { path, window, first: false }
+        });
         for &sparsity in BESIDE {
             let sparse = sparsity > 0.0;
             let formats = Formats { input: sparse.then_some("DDDC"), filters: Some("DDDC") };
@@ -225,9 +228,14 @@ const FOLDER: &str = "0.8";
 
 /// The file of a layer's filters: `conv_shapes.tsv` names them in the order of [`LAYERS`].
 pub(crate) fn file(folder: &Path, at: usize) -> Option<std::path::PathBuf> {
+    file_of(folder, FOLDER, at)
+}
+
+/// The same of another folder.
+pub(super) fn file_of(folder: &Path, pruned: &str, at: usize) -> Option<std::path::PathBuf> {
     let table = std::fs::read_to_string(folder.join("conv_shapes.tsv")).ok()?;
     let name = table.lines().skip(1).nth(at)?.split('\t').next()?.to_string();
-    let path = folder.join(FOLDER).join(format!("{name}.smtx.gz"));
+    let path = folder.join(pruned).join(format!("{name}.smtx.gz"));
     path.exists().then_some(path)
 }
 

@@ -4,6 +4,7 @@
 pub mod goals;
 pub mod images;
 pub mod layers;
+pub mod network;
 pub mod pictures;
 pub mod report;
 pub mod strategies;
