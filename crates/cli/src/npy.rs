@@ -90,8 +90,8 @@ impl Array {
     }
 
     /// Whether a tensor may hold the file's elements as they are: NumPy's integers have 64 bits and its floats too,
-    /// whatever the numbers are. One that does not fit is an error when it is read: of truth values, all but 0 and 1.
-    /// Floats are not rounded to shorter ones unasked.
+    /// whatever the numbers are. One that does not fit is an error when it is read; as truth values, all do: what is
+    /// not 0 is true. Floats are not rounded to shorter ones unasked.
     pub fn fits(&self, element: Element) -> bool {
         let integers = element.kind() != Kind::Float && element.kind() != Kind::Complex;
         let may_fit = match self.element.kind() {

@@ -111,8 +111,7 @@ pub(super) fn unpacked(shared: &mut Runner, id: TensorId) -> Result<Storage, Str
         return shared.unpacked(id).map_err(|error| error.to_string());
     };
     let dense = tensor.to_dense(dastac_runtime::build()).map_err(|error| error.to_string())?;
-    let Some(dense) = dense.as_slice() else { return Err("it is given 64-bit numbers".into()) };
-    Storage::of_numbers(shared.facts()[id.0].element, dense).map_err(|error| error.to_string())
+    dense.cast(shared.facts()[id.0].element).map_err(|error| error.to_string())
 }
 
 /// Code on buffers of its own.
