@@ -157,6 +157,23 @@ pub fn fill(
         };
         given.insert(id, dense);
     }
+    if !given.is_empty() {
+        let facts = instance.facts().iter().enumerate();
+        let missing = facts.filter(|(at, fact)| {
+            fact.role == runtime::Role::Input && !given.contains_key(&TensorId(*at))
+        });
+        let missing: Vec<String> = missing.map(|(_, fact)| format!("`{}`", fact.name)).collect();
+        if !missing.is_empty() {
+            let (verb, elements) = match missing.len() {
+                1 => ("is", "its elements are"),
+                _ => ("are", "their elements are"),
+            };
+            inputs.renderer.note(&format!(
+                "{} {verb} not given by `--input`: {elements} random numbers",
+                missing.join(", ")
+            ));
+        }
+    }
     progress.stage("drawing random inputs");
     let drawn = reference.draw_inputs(instance, inputs.seed, &given).map_err(failed)?;
     given.extend(drawn);

@@ -111,6 +111,11 @@ fn reciprocals(product: &mut Product, zeros: &dyn Fn(TensorId) -> Zeros) {
         let parts = vec![Scalar::Apply(test, vec![element, zero.clone()]), quotient, zero];
         Scalar::Apply(Operation::Where, parts)
     };
+    let accesses = &product.accesses;
+    let is_value = |at: usize| zeros(accesses[at].tensor) == Zeros::Values;
+    for function in &mut product.functions {
+        function.value = divided(&function.value, &is_value);
+    }
     for (at, access) in product.accesses.iter_mut().enumerate() {
         let zeros = zeros(access.tensor);
         if !access.reciprocal || zeros == Zeros::Structure {
@@ -128,6 +133,28 @@ fn reciprocals(product: &mut Product, zeros: &dyn Fn(TensorId) -> Zeros) {
             let (value, span) = (of(at, zeros), access.span);
             product.functions.push(Applied { value, reciprocal: false, span });
         }
+    }
+}
+
+/// A value whose quotients by elements are 0 where only the element's value tells that it is structurally zero:
+/// `a(i) / s(i)` -> `where(s(i) != 0, a(i) / s(i), 0)`.
+fn divided(value: &Scalar, is_value: &dyn Fn(usize) -> bool) -> Scalar {
+    let all = |parts: &[Scalar]| parts.iter().map(|part| divided(part, is_value)).collect();
+    match value {
+        Scalar::Sum(parts) => Scalar::Sum(all(parts)),
+        Scalar::Product(parts) => Scalar::Product(all(parts)),
+        Scalar::Apply(Operation::Divide, parts)
+            if let [dividend, divisor @ Scalar::Element(at)] = &parts[..]
+                && is_value(*at) =>
+        {
+            let quotient = vec![divided(dividend, is_value), divisor.clone()];
+            let test = vec![divisor.clone(), Scalar::Number(0.0)];
+            let test = Scalar::Apply(Operation::Compare(CompareOp::Ne), test);
+            let quotient = Scalar::Apply(Operation::Divide, quotient);
+            Scalar::Apply(Operation::Where, vec![test, quotient, Scalar::Number(0.0)])
+        }
+        Scalar::Apply(operation, parts) => Scalar::Apply(*operation, all(parts)),
+        leaf => leaf.clone(),
     }
 }
 

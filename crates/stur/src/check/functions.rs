@@ -29,7 +29,27 @@ impl Checker<'_> {
         };
         Some(match term {
             Term::Sum(parts, _) => Scalar::Sum(all(parts, self)?),
-            Term::Product(parts, _) => Scalar::Product(all(parts, self)?),
+            Term::Product(parts, _) => {
+                let mut found = None;
+                for part in parts {
+                    // As it is written: `a / 49` is no product with a rounded reciprocal.
+                    let divisor = divisor(part);
+                    let own = self.scalar(program, divisor.as_ref().unwrap_or(part), product)?;
+                    found = Some(match (found, divisor) {
+                        (dividend, Some(_)) => {
+                            let dividend = dividend.unwrap_or(Scalar::Number(1.0));
+                            Scalar::Apply(Operation::Divide, vec![dividend, own])
+                        }
+                        (None, None) => own,
+                        (Some(Scalar::Product(mut factors)), None) => {
+                            factors.push(own);
+                            Scalar::Product(factors)
+                        }
+                        (Some(one), None) => Scalar::Product(vec![one, own]),
+                    });
+                }
+                found.unwrap_or(Scalar::Number(1.0))
+            }
             Term::Call { operation, arguments, .. } => {
                 Scalar::Apply(*operation, all(arguments, self)?)
             }
@@ -78,5 +98,16 @@ impl Checker<'_> {
             // Reductions have rules of their own.
             Term::Reduced { .. } => return None,
         })
+    }
+}
+
+/// What a factor divides by, if it is a reciprocal: `x^-1(i)` -> `x(i)`.
+fn divisor(factor: &Term) -> Option<Term> {
+    let mut divisor = factor.clone();
+    match &mut divisor {
+        Term::Number { reciprocal, .. } | Term::Access { reciprocal, position: None, .. } => {
+            std::mem::take(reciprocal).then_some(divisor)
+        }
+        _ => None,
     }
 }

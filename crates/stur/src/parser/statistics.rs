@@ -77,10 +77,28 @@ impl Parts {
         Term::Reduced { reduction, body: Box::new(body), span: self.span }
     }
 
-    /// The sum of a value where conditions hold.
+    /// The sum of a value where conditions hold. What values are compared with decides whether an element takes part,
+    /// which may be infinite or not a number where it does not; equal labels stay factors, by which loops visit each
+    /// element once.
     fn sum(&self, value: Term, conditions: &[Term]) -> Term {
+        let is_choice = |condition: &&Term| match condition {
+            Term::Call { operation: Operation::Compare(how), arguments, .. } => {
+                let is_label = |side: &Term| matches!(side, Term::Index(_));
+                *how != CompareOp::Eq || !arguments.iter().any(is_label)
+            }
+            _ => false,
+        };
+        let (choices, others): (Vec<&Term>, Vec<&Term>) = conditions.iter().partition(is_choice);
+        let value = match choices.is_empty() {
+            true => value,
+            false => {
+                let test = product(choices.into_iter().cloned().collect(), self.span);
+                let zero = number(0.0, self.span);
+                call(Operation::Where, vec![test, value, zero], self.span)
+            }
+        };
         let mut factors = vec![value];
-        factors.extend(conditions.iter().cloned());
+        factors.extend(others.into_iter().cloned());
         self.over(product(factors, self.span))
     }
 
@@ -109,6 +127,18 @@ impl Parts {
         let infinite = number(f64::INFINITY, span);
         let nothing = if least { infinite.clone() } else { negative(infinite.clone(), span) };
         let (value, mut conditions) = split(body, span);
+        // Both loops have to see the same values: functions of vectors may differ from others in the last digit.
+        let value = match has_calls(&value) {
+            true => {
+                let reduction = Reduction {
+                    operator: ReduceOp::Sum,
+                    iterators: Vec::new(),
+                    ..self.reduction.clone()
+                };
+                Term::Reduced { reduction, body: Box::new(value), span }
+            }
+            false => value,
+        };
         let value = match conditions.is_empty() {
             true => value,
             false => {
@@ -124,6 +154,15 @@ impl Parts {
         let body = Box::new(call(Operation::Where, place, span));
         Term::Reduced { reduction, body, span }
     }
+}
+
+/// Whether a term has functions that are no instructions.
+fn has_calls(term: &Term) -> bool {
+    let own = match term {
+        Term::Call { operation: Operation::Function(function), .. } => !function.is_instruction(),
+        _ => false,
+    };
+    own || term.parts().iter().any(has_calls)
 }
 
 /// The value of a product, and the conditions among its factors.
@@ -152,7 +191,8 @@ pub(super) fn apart(factors: Vec<Term>) -> (Vec<Term>, Vec<Term>) {
 }
 
 /// The body of a minimum, maximum or product, over the points at which all comparisons hold that it is multiplied with,
-/// also those of values: `max(i) x(i) * (c(i) = k)` -> `max(i) where(c(i) = k, x(i), -inf)`.
+/// also those of values: `max(i) x(i) * (c(i) = k)` -> `max(i) where(c(i) = k, x(i), -inf)`. What they are multiplied
+/// with is one value: `max(i) 2 * x(i) * (i < k)` -> `max(i) (2 * x(i)) * (i < k)`.
 pub(super) fn restricted(reduction: &Reduction, body: Term) -> Term {
     let span = body.span();
     let nothing = match reduction.operator {
@@ -161,23 +201,32 @@ pub(super) fn restricted(reduction: &Reduction, body: Term) -> Term {
         ReduceOp::Prod => number(1.0, span),
         _ => return body,
     };
-    let is_test =
-        |factor: &Term| matches!(factor, Term::Call { operation: Operation::Compare(_), .. });
-    let factors = match body {
-        Term::Product(factors, _) if factors.iter().any(is_test) => factors,
-        other => return other,
-    };
-    let (conditions, values) = apart(factors);
+    let Term::Product(factors, _) = body else { return body };
+    let mut all = Vec::new();
+    flatten(factors, &mut all);
+    let (conditions, values) = apart(all);
     let (mut own, tests): (Vec<Term>, Vec<Term>) =
         conditions.into_iter().partition(Term::is_condition);
-    if values.is_empty() || tests.is_empty() {
+    if values.is_empty() {
         own.extend(tests);
-        own.extend(values);
         return product(own, span);
     }
-    let choice = vec![product(tests, span), product(values, span), nothing];
-    own.push(call(Operation::Where, choice, span));
+    let value = product(values, span);
+    own.push(match tests.is_empty() {
+        true => value,
+        false => call(Operation::Where, vec![product(tests, span), value, nothing], span),
+    });
     product(own, span)
+}
+
+/// Factors, and those of factors that are products: `(2 * (i < k)) * x(i)`.
+fn flatten(factors: Vec<Term>, all: &mut Vec<Term>) {
+    for factor in factors {
+        match factor {
+            Term::Product(inner, _) => flatten(inner, all),
+            other => all.push(other),
+        }
+    }
 }
 
 /// A value that is not multiplied out: summands without an iterator would be added once only.

@@ -106,7 +106,8 @@ impl Parser<'_> {
     /// `%` binds tighter than `*` and `/`, as in the published implementation.
     fn remainder(&mut self) -> Result<Node> {
         let before = self.at.checked_sub(1).and_then(|k| self.tokens.get(k));
-        let after = before.and_then(|token| ["*", "/"].into_iter().find(|mark| token.is(mark)));
+        let after =
+            before.and_then(|token| ["*", "/", "//"].into_iter().find(|mark| token.is(mark)));
         let node = self.chain(&[("%", BinaryOp::Mod)], Parser::unary)?;
         if let (NodeKind::Chain(..), Some(mark)) = (&node.kind, after) {
             let warning = Diagnostic::warning(

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use crate::affine::visit_names;
 use crate::ast::{ExprKind, Span, Term};
 
-/// The names that bound themselves: subscripts, and what is compared.
+/// The names that bound themselves: subscripts. What is compared may have no bounds of its own, as `i` in `(j <= i)`.
 pub(super) fn bound_in(term: &Term, names: &mut BTreeSet<String>) {
     match term {
         Term::Access { subscripts, .. } => {
@@ -14,9 +14,6 @@ pub(super) fn bound_in(term: &Term, names: &mut BTreeSet<String>) {
                 _ => None,
             }));
         }
-        Term::Comparison(_) => visit_terms(term, &mut |name, _| {
-            names.insert(name.into());
-        }),
         other => other.parts().iter().for_each(|part| bound_in(part, names)),
     }
 }
