@@ -455,3 +455,67 @@ fn arrays_of_another_element_type() {
     assert_eq!(written(npy(&[3], &[1i64, 0, 7])), "0\n1\n0\n");
     assert_eq!(written(npy(&[2], &[0.5f64, 0.0])), "0\n1\n");
 }
+
+/// Results that are known, since the reference evaluator reads rules with the same eyes.
+#[test]
+fn comparisons_say_which_elements_take_part() {
+    let inputs = [
+        ("A", vec![3, 3], vec![-1.0, -2.0, -3.0, -4.0, -5.0, -6.0, -7.0, -8.0, -9.0]),
+        ("B", vec![2, 3], vec![1.0, f64::NAN, 3.0, 2.0, -1.0, f64::INFINITY]),
+        ("x", vec![3], vec![1.0, 2.0, 3.0]),
+        ("a", vec![3], vec![49.0, 98.0, 103.0]),
+    ];
+    for (rule, expected) in [
+        ("max(j) A(i, j) * x(j) * (j <= i)", &[-1.0, -4.0, -7.0][..]),
+        ("max(j) -A(i, j) * (j <= i)", &[1.0, 5.0, 9.0]),
+        ("max(j) (2 * (j <= i)) * A(i, j)", &[-2.0, -8.0, -14.0]),
+        ("1 - max(j) A(i, j) * x(j) * (j <= i)", &[2.0, 5.0, 8.0]),
+        ("prod(j) 2 * x(j) * (j <= i)", &[2.0, 8.0, 48.0]),
+        ("argmax(j) exp(x(j) / 9) * (j <= i)", &[0.0, 1.0, 2.0]),
+        ("mean(j) x(j) * (j <= i)", &[1.0, 1.5, 2.0]),
+        ("x(i) - prod(j) x(j) * (j != i)", &[-5.0, -1.0, 1.0]),
+        ("floor(a(i) / a(i))", &[1.0, 1.0, 1.0]),
+        ("floor(a(i) / 49)", &[1.0, 2.0, 2.0]),
+        ("(a(i) / a(i) = 1)", &[1.0, 1.0, 1.0]),
+        ("a(i) // 49 + a(i) % 49", &[1.0, 2.0, 7.0]),
+        ("mean(j) B(i, j) * (B(i, j) < 9)", &[2.0, 0.5, 0.0]),
+        ("var(j) B(i, j) * (B(i, j) < 9)", &[1.0, 2.25, 0.0]),
+    ] {
+        let mut text = format!("y(i) := {rule}\ny:D(i) := (0 <= i < 3)\n");
+        let has = |name: &str| rule.split(|c: char| !c.is_alphanumeric()).any(|word| word == name);
+        let used = inputs.iter().filter(|(name, ..)| has(name));
+        for (name, shape, _) in used.clone() {
+            text += &match shape[..] {
+                [rows, columns] => {
+                    format!("{name}:D(i, j) := (0 <= i < {rows}) * (0 <= j < {columns})\n")
+                }
+                _ => format!("{name}:D(j) := (0 <= j < 3)\n"),
+            };
+        }
+        let folder = Folder::new(&text);
+        let mut line = "run p.stur --output y=y.npy".to_string();
+        for (name, shape, numbers) in used {
+            folder.write_array(&format!("{name}.npy"), shape, numbers);
+            line += &format!(" --input {name}={name}.npy");
+        }
+        folder.works(&line);
+        let (_, found) = folder.read_array("y.npy");
+        assert_eq!(found[..2], expected[..2], "{rule}");
+        assert!(rule.contains("B(") || found == expected, "{rule}: {found:?}");
+    }
+}
+
+/// Where some inputs are given, others may have been forgotten.
+#[test]
+fn inputs_that_are_random_are_named() {
+    let folder = Folder::new(
+        "symbols: N\ny(i) := a * x(i) + z(i)\nx:D(i) := (0 <= i < N)\nz:D(i) := (0 <= i < N)\n",
+    );
+    folder.write_array("x.npy", &[2], &[0.5, 1.5]);
+    let said = |line: &str| String::from_utf8(folder.dastac(line).stderr).unwrap();
+    expect![[r#"
+        note: `a`, `z` are not given by `--input`: their elements are random numbers
+    "#]]
+    .assert_eq(&said("run p.stur --input x=x.npy"));
+    assert_eq!(said("run p.stur -p N=2"), "");
+}
