@@ -416,11 +416,11 @@ A:D(i, j) := (0 <= i < N) * (1 <= j <= M)";
         c(i) := min(j) where((A(i, j) = (max(j) A(i, j))), j, inf)
         d(i) := min(j) where((j <= i) * (where((j <= i), A(i, j), inf) = (min(j) where((j <= i), A(i, j), inf))), j, inf)
         e(i) := sum(j) (A(i, j) > 0)
-        f(i) := (x(i) + (-1) * 2 * (x(i) // 2)) + (-1) * (x(i) // pow(3, 2))
+        f(i) := (x(i) % 2) + (-1) * (x(i) // pow(3, 2))
         g(i) := max((x(i) > 0) * (x(i) < 1), ((x(i) = 3.141592653589793) = 0))
         h(i) := sqrt(sum(j) pow(abs(A(i, j)), 2)) * (1 / (sum(i, j) A(i, j))) * (N() * M())
         k(i) := (sum(j) B(i, j)) * (1 / (sum(j) where(B(i, j), 1, 1)))
-        l(i) := x(i / 2) * ((i // 2) // N()) * (i / 2 < 3) * ((x(i) + 1) + (-1) * (N() + 1) * ((x(i) + 1) // (N() + 1)))
+        l(i) := x(i / 2) * ((i // 2) // N()) * (i / 2 < 3) * ((x(i) + 1) % (N() + 1))
         A:D(i, j) := (0 <= i < N) * (1 <= j <= M)
     "#]].assert_eq(&text);
 }

@@ -471,6 +471,7 @@ fn comparisons_say_which_elements_take_part() {
         ("max(j) (2 * (j <= i)) * A(i, j)", &[-2.0, -8.0, -14.0]),
         ("1 - max(j) A(i, j) * x(j) * (j <= i)", &[2.0, 5.0, 8.0]),
         ("prod(j) 2 * x(j) * (j <= i)", &[2.0, 8.0, 48.0]),
+        ("floor(a(i) / where(a(i) > 49, a(i), 7))", &[7.0, 1.0, 1.0]),
         ("argmax(j) exp(x(j) / 9) * (j <= i)", &[0.0, 1.0, 2.0]),
         ("mean(j) x(j) * (j <= i)", &[1.0, 1.5, 2.0]),
         ("x(i) - prod(j) x(j) * (j != i)", &[-5.0, -1.0, 1.0]),

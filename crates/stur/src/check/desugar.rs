@@ -1,6 +1,7 @@
 //! Reductions within right-hand sides as rules of their own: `P(i, j) := exp(S(i, j) - max(k) S(i, k))` becomes
 //! `P.1(i) := max(k) S(i, k)` and `P(i, j) := exp(S(i, j) + -1 * P.1(i))`.
 
+mod grouped;
 mod inline;
 mod masked;
 mod names;
@@ -51,6 +52,7 @@ pub(super) fn reductions(file: &File) -> File {
             Item::Rule(rule) if rule.aspect == Aspect::Value => {
                 let mut rule = rule.clone();
                 let head = rule.tensor.text.clone();
+                grouped::rule(&mut rule);
                 inline::sums(&mut rule, &work.symbols);
                 let adds = rule.reduction.as_ref().is_none_or(|one| one.operator == ReduceOp::Sum);
                 work.shared.clear();

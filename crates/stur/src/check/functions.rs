@@ -101,10 +101,15 @@ impl Checker<'_> {
     }
 }
 
-/// What a factor divides by, if it is a reciprocal: `x^-1(i)` -> `x(i)`.
+/// What a factor divides by, if it is a reciprocal: `x^-1(i)` -> `x(i)`, `1 / (a(i) + 1)` -> `a(i) + 1`.
 fn divisor(factor: &Term) -> Option<Term> {
     let mut divisor = factor.clone();
     match &mut divisor {
+        Term::Call { operation: Operation::Divide, arguments, .. }
+            if matches!(arguments[..], [Term::Number { value: 1.0, reciprocal: false, .. }, _]) =>
+        {
+            arguments.pop()
+        }
         Term::Number { reciprocal, .. } | Term::Access { reciprocal, position: None, .. } => {
             std::mem::take(reciprocal).then_some(divisor)
         }

@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 
 use super::{Checker, Source, warning};
 use crate::affine::visit_names;
-use crate::ast::{Comparison, Expr, ExprKind, Name, PLACE, ReduceOp, RuleItem, Span, Term};
+use crate::ast::{
+    Comparison, Expr, ExprKind, Name, Operation, PLACE, ReduceOp, RuleItem, Span, Term,
+};
 use crate::bounds::sides;
 use crate::diagnostic::Diagnostic;
 use crate::hint::similar;
@@ -12,7 +14,7 @@ use crate::parser::sums;
 use crate::program::{Access, Product, Program, Rule, Scalar, SymbolFactor};
 use crate::schedule::Schedule;
 use crate::semiring::Semiring;
-use dastac_elements::Kind;
+use dastac_elements::{Function, Kind};
 
 /// Products that one rule may have after distribution.
 const MAX_PRODUCTS: u64 = 65_536;
@@ -181,6 +183,68 @@ impl Checker<'_> {
         }
     }
 
+    /// Warns of products within functions that look like sums over an iterator, which the function's values are added
+    /// up over: `h(o) := tanh(W(o, i) * x(i))`.
+    fn within_functions(&mut self, item: &RuleItem, product: &Product) {
+        let is_outer = |name: &str| {
+            let known = item.iterators.iter().chain(&item.summed).any(|own| own.text == name);
+            known || self.symbol(name).is_some()
+        };
+        let shared = |factors: &[Scalar]| {
+            let mut seen: Vec<BTreeSet<String>> = Vec::new();
+            for factor in factors {
+                let Scalar::Element(at) = factor else { continue };
+                let mut names = BTreeSet::new();
+                for subscript in &product.accesses[*at].subscripts {
+                    visit_names(subscript, &mut |name, _| {
+                        names.insert(name.to_string());
+                    });
+                }
+                let again = names
+                    .iter()
+                    .find(|name| !is_outer(name) && seen.iter().any(|other| other.contains(*name)));
+                if let Some(name) = again {
+                    return Some(name.clone());
+                }
+                seen.push(names);
+            }
+            None
+        };
+        // Squares and magnitudes are added up often.
+        let is_curved = |operation: &Operation| match operation {
+            Operation::Function(function) => {
+                !function.is_quotient() && !matches!(function, Function::Pow | Function::Abs)
+            }
+            operation => matches!(operation, Operation::Min | Operation::Max),
+        };
+        let mut found = None;
+        for function in &product.functions {
+            let mut within = |part: &Scalar| {
+                if let Scalar::Product(factors) = part
+                    && found.is_none()
+                {
+                    found = shared(factors).map(|name| (name, function.span));
+                }
+            };
+            function.value.visit(&mut |part| {
+                if let Scalar::Apply(operation, parts) = part
+                    && is_curved(operation)
+                {
+                    parts.iter().for_each(|part| part.visit(&mut within));
+                }
+            });
+        }
+        if let Some((name, span)) = found {
+            let message =
+                format!("a function is computed for each `{name}`, and its values are added up");
+            let label = format!("not of a sum over `{name}`");
+            let hint = format!(
+                "write `sum({name})` where it is meant: within the function, or before it for a sum of its values"
+            );
+            self.report(warning("W0114", message, span, &label).hint(hint));
+        }
+    }
+
     pub(super) fn value_rule(&mut self, program: &Program, value: Source<'_>) -> Option<Rule> {
         let item = value.rule;
         let head = program.find(&item.tensor.text)?;
@@ -255,6 +319,7 @@ impl Checker<'_> {
             }
             if item.reduction.is_none() && operator.is_none() {
                 self.divided(item, &product);
+                self.within_functions(item, &product);
             }
             product.iterators = self.product_iterators(&rule, &factors);
             match &item.reduction {

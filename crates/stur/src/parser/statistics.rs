@@ -191,8 +191,7 @@ pub(super) fn apart(factors: Vec<Term>) -> (Vec<Term>, Vec<Term>) {
 }
 
 /// The body of a minimum, maximum or product, over the points at which all comparisons hold that it is multiplied with,
-/// also those of values: `max(i) x(i) * (c(i) = k)` -> `max(i) where(c(i) = k, x(i), -inf)`. What they are multiplied
-/// with is one value: `max(i) 2 * x(i) * (i < k)` -> `max(i) (2 * x(i)) * (i < k)`.
+/// also those of values: `max(i) x(i) * (c(i) = k)` -> `max(i) where(c(i) = k, x(i), -inf)`.
 pub(super) fn restricted(reduction: &Reduction, body: Term) -> Term {
     let span = body.span();
     let nothing = match reduction.operator {
@@ -201,32 +200,23 @@ pub(super) fn restricted(reduction: &Reduction, body: Term) -> Term {
         ReduceOp::Prod => number(1.0, span),
         _ => return body,
     };
-    let Term::Product(factors, _) = body else { return body };
-    let mut all = Vec::new();
-    flatten(factors, &mut all);
-    let (conditions, values) = apart(all);
+    let is_test =
+        |factor: &Term| matches!(factor, Term::Call { operation: Operation::Compare(_), .. });
+    let factors = match body {
+        Term::Product(factors, _) if factors.iter().any(is_test) => factors,
+        other => return other,
+    };
+    let (conditions, values) = apart(factors);
     let (mut own, tests): (Vec<Term>, Vec<Term>) =
         conditions.into_iter().partition(Term::is_condition);
-    if values.is_empty() {
+    if values.is_empty() || tests.is_empty() {
         own.extend(tests);
+        own.extend(values);
         return product(own, span);
     }
-    let value = product(values, span);
-    own.push(match tests.is_empty() {
-        true => value,
-        false => call(Operation::Where, vec![product(tests, span), value, nothing], span),
-    });
+    let choice = vec![product(tests, span), product(values, span), nothing];
+    own.push(call(Operation::Where, choice, span));
     product(own, span)
-}
-
-/// Factors, and those of factors that are products: `(2 * (i < k)) * x(i)`.
-fn flatten(factors: Vec<Term>, all: &mut Vec<Term>) {
-    for factor in factors {
-        match factor {
-            Term::Product(inner, _) => flatten(inner, all),
-            other => all.push(other),
-        }
-    }
 }
 
 /// A value that is not multiplied out: summands without an iterator would be added once only.
