@@ -8,6 +8,7 @@ use crate::ast::{Aspect, Expr, ExprKind, Name, ReduceOp, RuleItem, Span, Term};
 use crate::coefficient::Coefficient;
 use crate::diagnostic::Diagnostic;
 use crate::hint::similar;
+use crate::parser::statistics::is_statistic;
 use crate::program::{Program, Region, Structure};
 
 impl Checker<'_> {
@@ -40,9 +41,10 @@ impl Checker<'_> {
                 .map(|value| value.rule.tensor.text.as_str())
                 .chain(self.structures.keys().map(|(name, _)| *name))
                 .collect();
-            error = match similar(&name, known) {
-                Some(close) => error.hint(format!("did you mean `{close}`?")),
-                None => {
+            error = match (similar(&name, known), reduction(&name)) {
+                (_, Some(hint)) => error.hint(hint),
+                (Some(close), None) => error.hint(format!("did you mean `{close}`?")),
+                (None, None) => {
                     let example = self.dimensions(&name);
                     let example =
                         example.unwrap_or_else(|| format!("`{name}:D(i) := (0 <= i < N)`"));
@@ -230,4 +232,15 @@ fn rename(expr: &mut Expr, names: &BTreeMap<&str, &str>) {
             rename(right, names);
         }
     }
+}
+
+/// What to write where a tensor has the name of a reduction: `sum(x)`.
+fn reduction(name: &str) -> Option<String> {
+    if name == "dot" {
+        return Some("a product of two vectors is a sum: `sum(i) x(i) * y(i)`".into());
+    }
+    let known = ReduceOp::ALL.iter().any(|one| one.word() == name) || is_statistic(name);
+    known.then(|| {
+        format!("a reduction names iterators, and what follows is reduced: `{name}(i) x(i)`")
+    })
 }

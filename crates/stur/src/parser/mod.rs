@@ -11,7 +11,7 @@ pub(crate) mod means;
 mod names;
 mod node;
 mod schedule;
-mod statistics;
+pub(crate) mod statistics;
 pub(crate) mod sums;
 mod tails;
 mod terms;
@@ -531,13 +531,18 @@ impl Parser<'_> {
         if self.nth_is(close, "(") || !follows || infix && !call {
             return Ok(None);
         }
-        let start = self.span();
+        let (start, word) = (self.span(), word.to_owned());
         self.at += 2;
         let iterators = match self.is(")") {
             true => Vec::new(),
             false => self.names("an iterator")?,
         };
-        self.expect(")")?;
+        if !self.eat(")") {
+            let hint = format!(
+                "a reduction names iterators, and comparisons are factors: `{word}(j) x(j) * (j < n)`"
+            );
+            return Err(with_hint(self.expected("`)`"), hint));
+        }
         let reduction = Reduction { operator, iterators, span: start.to(self.previous()) };
         Ok(Some((reduction, quantifier)))
     }

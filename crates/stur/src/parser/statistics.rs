@@ -27,6 +27,11 @@ pub(super) fn statistic(word: &str) -> Option<(ReduceOp, Quantifier)> {
     })
 }
 
+/// Whether a word is such a name.
+pub(crate) fn is_statistic(word: &str) -> bool {
+    statistic(word).is_some()
+}
+
 /// The reduction of a term as a term of plain reductions.
 pub(super) fn reduced(
     reduction: Reduction,
