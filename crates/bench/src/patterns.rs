@@ -306,7 +306,7 @@ mod tests {
         let entries = filters(false).entries("F", vec![2, 3, 2, 2], &mut rng).unwrap();
         assert_eq!(entries.coordinates(), [1, 2, 0, 0, 0, 0, 0, 1, 1, 0, 1, 1]);
         let entries = filters(true).entries("F", vec![2, 2, 2, 3], &mut rng).unwrap();
-        assert_eq!(entries.coordinates(), [0, 0, 1, 2, 1, 1, 0, 0, 1, 1, 1, 0]);
+        assert_eq!(entries.coordinates(), [0, 0, 1, 2, 1, 0, 0, 0, 1, 1, 1, 0]);
     }
 
     #[test]
