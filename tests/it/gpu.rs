@@ -570,7 +570,7 @@ fn rows_of_sparse_results_are_sorted() {
     options("cuda").tile(&mut grid, &mut ()).unwrap();
     verify(&grid).unwrap_or_else(|errors| panic!("{errors:?}\n{grid}"));
     assert!(grid.to_string().contains("sorted"), "{grid}");
-    // Elements of the rows of both factors: up to 33 * 8, 90 * 8 and 140 * 8 points in the first one's.
+    // Elements of the rows of both factors: up to 3 * 16, 90 * 16 and 140 * 16 points in the first one's.
     let lengths = [3, 0, 33, 1, 32, 90, 140, 64, 2];
     let n = 150;
     let mut positions = vec![0];
@@ -580,15 +580,15 @@ fn rows_of_sparse_results_are_sorted() {
         .iter()
         .flat_map(|length| (0..*length).map(move |x| x * n / length.max(&1)))
         .collect();
-    let inner: Vec<i64> = (0..=n).map(|row| row * 8).collect();
-    let all = n * 8;
+    let inner: Vec<i64> = (0..=n).map(|row| row * 16).collect();
+    let all = n * 16;
     let coordinates: Vec<i64> =
-        (0..n).flat_map(|row| (0..8).map(move |x| (row * 37 % 80) + x * 80 + row % 3)).collect();
+        (0..n).flat_map(|row| (0..16).map(move |x| (row * 37 % 40) + x * 40 + row % 3)).collect();
     let floats =
         |count: i64| Data::Float((0..count).map(|x| 1.0 / ((x * 7) % 13 + 1) as f64).collect());
     let m = lengths.len() as i64;
     for k in [700, 40_000] {
-        let symbols = [m, n, k, elements, all, elements * 8];
+        let symbols = [m, n, k, elements, all, elements * 16];
         let integers =
             [&positions, &columns, &inner, &coordinates].map(|all| Data::Int(all.clone()));
         let [p, c, q, d] = integers;
@@ -601,7 +601,7 @@ fn rows_of_sparse_results_are_sorted() {
             assert!(expected == found, "{name}, {k}");
         };
         both("count", &mut expected, &mut found);
-        let size = (elements * 8) as usize;
+        let size = (elements * 16) as usize;
         let results = [Data::Int(vec![0; size]), Data::Float(vec![0.0; size])];
         let [s, p, c, q, d] = <[Data; 5]>::try_from(expected).unwrap();
         let rows = Data::Int(vec![0; lengths.len()]);
