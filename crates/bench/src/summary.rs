@@ -180,6 +180,16 @@ fn write_gaps<'a>(text: &mut String, cases: impl IntoIterator<Item = &'a CaseRes
     }
 }
 
+/// When and on what machine it was measured, and whether others used it.
+fn measured_on(machine: &Machine) -> String {
+    let mut text = format!("Measured on {} on {}.\n", date(machine.time), describe(machine));
+    if machine.load > 0.5 {
+        let load = machine.load;
+        let _ = writeln!(text, "Other processes were at work (load {load:.1} at the start).");
+    }
+    text
+}
+
 /// The text between [`SPARSE_MARKERS`]; `None` if no tensor with a format was measured.
 pub fn sparse(results: &Results) -> Option<String> {
     let (headings, convolutions) = report::convolutions(results);
@@ -188,12 +198,7 @@ pub fn sparse(results: &Results) -> Option<String> {
     if convolutions.is_empty() && products.is_empty() && others.is_empty() {
         return None;
     }
-    let machine = &results.machine;
-    let mut text = format!("Measured on {} on {}.\n", date(machine.time), describe(machine));
-    if machine.load > 0.5 {
-        let load = machine.load;
-        let _ = writeln!(text, "Other processes were at work (load {load:.1} at the start).");
-    }
+    let mut text = measured_on(&results.machine);
     if !convolutions.is_empty() {
         let _ = writeln!(
             text,
@@ -249,12 +254,7 @@ pub fn network(results: &Results) -> Option<String> {
     if rows.is_empty() {
         return None;
     }
-    let machine = &results.machine;
-    let mut text = format!("Measured on {} on {}.\n", date(machine.time), describe(machine));
-    if machine.load > 0.5 {
-        let load = machine.load;
-        let _ = writeln!(text, "Other processes were at work (load {load:.1} at the start).");
-    }
+    let mut text = measured_on(&results.machine);
     let _ = writeln!(
         text,
         "\nOne picture, single precision. dastac's medians in milliseconds by the part of the filters that is pruned; \

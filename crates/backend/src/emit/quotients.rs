@@ -146,7 +146,7 @@ impl Writer<'_, '_> {
     }
 }
 
-/// A text with `T` for the type of floats, `B` for that of truth values, `F(x)` for a constant.
+/// A text with `TT` for the type of floats, `BB` for that of truth values, `F(x)` for a constant.
 fn written(text: &str, lanes: usize) -> String {
     let of = |name: &str| match lanes {
         1 => name.to_owned(),
@@ -250,7 +250,6 @@ fn one_by_one() -> String {
 fn in_lanes(name: &str, lanes: usize) -> String {
     let head = "\
 (%x: TT, %y: TT) -> TT {
-    %zero = F(zero)
     %one = F(one)
     %exact = F(exact)
     %infinite = F(infinite)

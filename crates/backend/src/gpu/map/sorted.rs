@@ -56,8 +56,6 @@ struct Memory {
     class: Class,
     /// The keys of points, in the order of the loops.
     keys: BufferId,
-    /// Where they begin.
-    first: i64,
     /// Their ranks; later where each coordinate's points begin.
     ranks: BufferId,
     /// One that is smaller than all others, then the keys in order: the same memory as theirs, if there are many.
@@ -146,15 +144,12 @@ impl Mapper<'_> {
         let mut fresh = |name, size| self.shared(name, Element::I64, size);
         let (sorted, done, next) =
             (fresh("sorted", points + 1), fresh("done", 1), fresh("next", lanes));
-        let (keys, first) = match class.lanes {
-            WARP => (fresh("keys", points), 0),
-            _ => (sorted, 1),
-        };
+        let keys = if lanes == WARP { fresh("keys", points) } else { sorted };
         let ranks = self.shared("ranks", Element::I32, points + 1);
         let element = rows.element(self.module);
         let values = rows.values.map(|_| self.shared("values", element, points));
         let (sums, counters) = (self.sums(lanes), self.counters(rows));
-        Memory { class, keys, first, ranks, sorted, values, sums, done, next, counters }
+        Memory { class, keys, ranks, sorted, values, sums, done, next, counters }
     }
 
     /// The points of a row: as many as have a place, and how many there are.
@@ -479,7 +474,9 @@ impl Memory {
     fn keep(&self, point: &Point<'_>, place: Index) -> Stmt {
         let most = Index::Const(self.class.points);
         let key = point.key.clone() * self.class.points + place.clone();
-        let mut kept = vec![Stmt::set(self.keys, place.clone() + self.first, integer(key))];
+        // Behind the smallest one, where keys are put in order in place.
+        let first = i64::from(self.keys == self.sorted);
+        let mut kept = vec![Stmt::set(self.keys, place.clone() + first, integer(key))];
         if let (Some(values), Some(value)) = (self.values, point.value) {
             kept.push(Stmt::set(values, place.clone(), value.clone()));
         }
