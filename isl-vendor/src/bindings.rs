@@ -506,6 +506,7 @@ pub struct Isl {
         first: ::std::os::raw::c_uint,
         n: ::std::os::raw::c_uint,
     ) -> *mut isl_set,
+    pub isl_set_remove_divs: unsafe extern "C" fn(set: *mut isl_set) -> *mut isl_set,
     pub isl_set_involves_dims: unsafe extern "C" fn(
         set: *mut isl_set,
         type_: isl_dim_type,
@@ -1216,6 +1217,7 @@ impl Isl {
         let isl_set_fix_val = __library.get(b"isl_set_fix_val\0").map(|sym| *sym)?;
         let isl_set_move_dims = __library.get(b"isl_set_move_dims\0").map(|sym| *sym)?;
         let isl_set_project_out = __library.get(b"isl_set_project_out\0").map(|sym| *sym)?;
+        let isl_set_remove_divs = __library.get(b"isl_set_remove_divs\0").map(|sym| *sym)?;
         let isl_set_involves_dims = __library.get(b"isl_set_involves_dims\0").map(|sym| *sym)?;
         let isl_set_is_empty = __library.get(b"isl_set_is_empty\0").map(|sym| *sym)?;
         let isl_set_is_bounded = __library.get(b"isl_set_is_bounded\0").map(|sym| *sym)?;
@@ -1664,6 +1666,7 @@ impl Isl {
             isl_set_fix_val,
             isl_set_move_dims,
             isl_set_project_out,
+            isl_set_remove_divs,
             isl_set_involves_dims,
             isl_set_is_empty,
             isl_set_is_bounded,
@@ -2531,6 +2534,9 @@ impl Isl {
         n: ::std::os::raw::c_uint,
     ) -> *mut isl_set {
         (self.isl_set_project_out)(set, type_, first, n)
+    }
+    pub unsafe fn isl_set_remove_divs(&self, set: *mut isl_set) -> *mut isl_set {
+        (self.isl_set_remove_divs)(set)
     }
     pub unsafe fn isl_set_involves_dims(
         &self,

@@ -7,12 +7,13 @@ use dastac_poly::{Error, PwQPolynomial, Set};
 use num_integer::Integer;
 
 use crate::coordinates::{Coordinates, explicit};
+use crate::density::is_dense;
 use crate::fusion::{Piece, Piecewise, fuse};
 use crate::index::symbols_of;
 use crate::part::{Candidate, Part};
 use crate::polynomial::Polynomial;
 use crate::search::{in_order, is_simple, search};
-use crate::whole::{in_box, in_places, is_dense};
+use crate::whole::{in_box, in_places};
 use crate::{Layout, LayoutError};
 
 /// Blocks and strides of different sizes in one dimension that meet less often than this are not counted.
@@ -125,6 +126,12 @@ impl Builder {
         self
     }
 
+    /// A set that contains the elements: all of its places are taken where these have a simple index.
+    pub(crate) fn within(mut self, places: Set) -> Builder {
+        self.within = Some(places);
+        self
+    }
+
     /// The elements.
     pub(crate) fn stored(&self) -> &Set {
         &self.stored
@@ -143,7 +150,8 @@ impl Builder {
             && self.align == 1
             && self.regions.len() <= 1
             && self.enclosing.is_none()
-            && self.around.is_none();
+            && self.around.is_none()
+            && self.within.is_none();
         plain.then_some(&self.loop_order)
     }
 
@@ -192,8 +200,7 @@ impl Builder {
         }
         for places in std::iter::once(around).chain(self.whole.clone()) {
             if is_dense(&self.stored, &places)? {
-                let within = Builder { within: Some(places), ..self.clone() };
-                let layout = within.of_elements()?;
+                let layout = self.clone().within(places).of_elements()?;
                 if layout.index.pieces.len() <= 1 {
                     return Ok(layout);
                 }

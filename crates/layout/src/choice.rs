@@ -10,6 +10,7 @@ use dastac_stur::sets::Affine;
 use crate::align::Rows;
 use crate::builder::Builder;
 use crate::family::{bound, is_as_simple, shared};
+use crate::whole::is_nearly_full;
 use crate::{Layout, LayoutError};
 
 impl Layout {
@@ -74,7 +75,10 @@ impl Layout {
                 .padding(true);
             let structured = &inferred.tensors[tensor.0];
             let whole = inferred.sets.box_set(&structured.iterators, &structured.extents)?;
-            builder = builder.whole(whole);
+            builder = match is_nearly_full(&stored, &whole)? {
+                true => builder.within(whole),
+                false => builder.whole(whole),
+            };
             let unique = &inferred.tensors[tensor.0].unique;
             if !unique.is_subset(&stored)? {
                 builder = builder.enclosing(unique.with_dim_names(&stored.dims()?)?);

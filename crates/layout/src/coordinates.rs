@@ -8,7 +8,7 @@
 
 use std::collections::BTreeSet;
 
-use dastac_poly::{Map, Set};
+use dastac_poly::{Equality, Map, Set};
 use dastac_stur::sets::{Affine, Atom};
 
 use crate::LayoutError;
@@ -41,6 +41,9 @@ const MAX_BASIC_SETS: usize = 24;
 
 /// A dimension is split into at most this many digits.
 const MAX_DIGITS: usize = 4;
+
+/// Longer steps are not counted.
+const LARGEST_STEP: i64 = 4096;
 
 /// Makes names that nothing else has.
 pub(crate) struct Fresh {
@@ -112,6 +115,54 @@ impl Coordinates {
         Ok(Some(Coordinates { dims: dims.to_vec(), list }))
     }
 
+    /// Replaces dimensions that go in steps from a place which earlier dimensions say by the number of steps: `j` by
+    /// `floor((j - i)/3)` where `(j - i) % 3 = 0`; by `floor(j/3)` if `from_zero`. `None` if there are none, or if only
+    /// numbers say the place.
+    pub(crate) fn strided(
+        stored: &Set,
+        dims: &[String],
+        order: &[usize],
+        from_zero: bool,
+    ) -> Result<Option<Coordinates>, LayoutError> {
+        if stored.existentials()? == 0 || stored.basic_set_count()? != 1 {
+            return Ok(None);
+        }
+        let mut fresh = Fresh::of(stored, dims)?;
+        let mut plain = Coordinates::plain(dims, order);
+        let mut depends = false;
+        for Equality { dims: coefficients, params, constant, modulus } in
+            stored.equalities()?.into_iter().flatten()
+        {
+            let Some(place) = order.iter().rposition(|k| coefficients[*k] != 0) else { continue };
+            let last = order[place];
+            let is_plain = plain.list[place].name == dims[last];
+            let (true, true, Some(inverse)) =
+                (is_plain, from_zero || params.is_empty(), inverse(coefficients[last], modulus))
+            else {
+                continue;
+            };
+            // The last dimension is this modulo the modulus.
+            let others = (0..dims.len()).filter(|k| *k != last);
+            let of_others =
+                others.map(|k| (&dims[k], balanced(-inverse * coefficients[k], modulus)));
+            let mut from =
+                Affine { constant: balanced(-inverse * constant, modulus), ..Affine::default() };
+            for (name, coefficient) in of_others.filter(|(_, coefficient)| *coefficient != 0) {
+                from.terms.insert(Atom::Name(name.clone()), coefficient);
+                depends = true;
+            }
+            if from_zero {
+                from = Affine::default();
+            }
+            let Some(steps) = Affine::name(&dims[last]).add_scaled(&from, -1) else { continue };
+            let name = fresh.name(format!("{}_steps", dims[last]));
+            let value =
+                Affine { terms: [(Atom::Floor(Box::new(steps), modulus), 1)].into(), constant: 0 };
+            plain.list[place] = Coordinate { name, value };
+        }
+        Ok(depends.then_some(plain))
+    }
+
     /// Replaces the earlier one of two dimensions by `second - first`, and the later one by `first`, so that one
     /// diagonal follows the other.
     pub(crate) fn skewed(
@@ -165,9 +216,11 @@ impl Coordinates {
         Ok(Map::parse(stored.context(), &text)?.intersect_domain(stored)?)
     }
 
-    /// Whether the coordinates tell all points of the set's space apart, also points outside of the set.
+    /// Whether the coordinates tell all elements apart. Most tell all points of the set's space apart, which is quickly
+    /// known; steps do where the set has them.
     pub(crate) fn are_injective(&self, stored: &Set) -> Result<bool, LayoutError> {
-        Ok(self.map(&stored.universe_like()?)?.is_injective()?)
+        Ok(self.map(&stored.universe_like()?)?.is_injective()?
+            || self.map(stored)?.is_injective()?)
     }
 
     /// The coordinates of all elements, as a set with named dimensions.
@@ -200,6 +253,21 @@ impl Coordinates {
         let image = if place == 0 { image } else { image.with_dim_names(&essential.names())? };
         Ok((essential, image))
     }
+}
+
+/// The number whose product with another one is 1 modulo `modulus`.
+fn inverse(of: i64, modulus: i64) -> Option<i64> {
+    if !(2..=LARGEST_STEP).contains(&modulus) {
+        return None;
+    }
+    let of = of.rem_euclid(modulus);
+    (1..modulus).find(|other| of * other % modulus == 1)
+}
+
+/// The number of least magnitude that is the same modulo `modulus`.
+fn balanced(number: i64, modulus: i64) -> i64 {
+    let rest = number.rem_euclid(modulus);
+    if rest > modulus / 2 { rest - modulus } else { rest }
 }
 
 /// Replaces existential dimensions by floors of the other dimensions, if the set is a box in digits (blocks, butterfly

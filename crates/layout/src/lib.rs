@@ -47,6 +47,7 @@ mod builder;
 mod choice;
 pub mod convert;
 mod coordinates;
+mod density;
 mod emit;
 mod family;
 mod floors;

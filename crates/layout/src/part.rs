@@ -7,6 +7,7 @@ use dastac_stur::sets::Affine;
 
 use crate::LayoutError;
 use crate::coordinates::{Coordinate, Coordinates};
+use crate::density::is_nearly_all;
 use crate::fusion::{Piece, Piecewise, fuse};
 use crate::nested::{Sums, nested};
 use crate::polynomial::Polynomial;
@@ -34,6 +35,7 @@ pub struct Part {
 }
 
 /// Coordinates, and the image of the elements under them, which can be counted.
+#[derive(Clone)]
 pub(crate) struct Candidate<'a> {
     domain: &'a Set,
     all: Vec<Coordinate>,
@@ -62,10 +64,22 @@ impl<'a> Candidate<'a> {
     /// The part with some places that no element has, if that makes its rank one polynomial.
     pub(crate) fn relaxed(&self) -> Result<Option<Part>, LayoutError> {
         let Some(Relaxed { span, sums }) = relaxed(&self.span)? else { return Ok(None) };
-        let coordinates = self.coordinates.clone();
-        let all = self.all.clone();
-        let padded = Candidate { domain: self.domain, all, coordinates, span, padded: true };
+        let padded = Candidate { span, padded: true, ..self.clone() };
         Ok(Some(padded.of_sums(sums)?))
+    }
+
+    /// The candidate with places that do not depend on what existential dimensions say, if nearly all of them have an
+    /// element: rows in steps whose first elements take turns, so that they end one place later or earlier.
+    pub(crate) fn without_turns(&self) -> Result<Option<Candidate<'a>>, LayoutError> {
+        if self.span.existentials()? == 0 {
+            return Ok(None);
+        }
+        let span = self.span.remove_divs()?.simplify()?;
+        if span.basic_set_count()? > 1 || !is_nearly_all(&self.span, &span)? {
+            return Ok(None);
+        }
+        let span = span.with_dim_names(&self.coordinates.names())?;
+        Ok(Some(Candidate { span, padded: true, ..self.clone() }))
     }
 
     /// Whether counting will probably not take much longer than counting in the dimensions themselves.

@@ -53,7 +53,7 @@ impl Layout {
         }
         let mut before = PwQPolynomial::zero_on(&self.stored.params_set()?)?;
         for part in &self.parts {
-            // All coordinates are injective on any set, and those that were left out follow from the others.
+            // All coordinates are injective, and those that were left out follow from the others.
             let all = Coordinates::of(&self.dims, &part.all);
             // Aligned rows keep the last coordinate even if it follows from the others.
             let (kept, image) = match part.coordinates == part.all {

@@ -34,7 +34,7 @@ pub(crate) fn relaxed(span: &Set) -> Result<Option<Relaxed>, LayoutError> {
     // Conditions on the fastest dimensions first: those on the slower ones then keep what remains small.
     conditions
         .sort_by_key(|condition| std::cmp::Reverse(condition.dims.iter().rposition(|c| *c != 0)));
-    let space = Space::of(span)?;
+    let space = Space::of(span, &conditions)?;
     let mut changed = false;
     let mut k = 0;
     while k < conditions.len() {
@@ -94,13 +94,14 @@ struct Space {
 }
 
 impl Space {
-    fn of(span: &Set) -> Result<Space, LayoutError> {
+    fn of(span: &Set, conditions: &[Inequality]) -> Result<Space, LayoutError> {
         let names = span.fresh_dims("c")?;
         let mut ranges = Vec::new();
         for k in 0..names.len() {
             let least = constants(&span.dim_min(k)?)?;
             let most = constants(&span.dim_max(k)?)?;
-            ranges.push(least.zip(most).map(|(least, most)| (least.0, most.1)));
+            let values = least.zip(most).map(|(least, most)| (least.0, most.1));
+            ranges.push(values.or_else(|| between(conditions, k)));
         }
         let hull = span.affine_hull()?.with_dim_names(&names)?;
         let hull = hull.intersect_params(&span.params_set()?)?;
@@ -215,6 +216,26 @@ fn added(one: &Inequality, other: &Inequality) -> Option<Inequality> {
     sum.params.retain(|(_, c)| *c != 0);
     sum.constant = sum.constant.checked_add(other.constant)?;
     Some(sum)
+}
+
+/// The numbers between which conditions on a dimension alone keep it.
+fn between(conditions: &[Inequality], dim: usize) -> Option<(i64, i64)> {
+    let alone = conditions.iter().filter(|condition| {
+        let others = condition.dims.iter().enumerate().filter(|(k, _)| *k != dim);
+        condition.params.is_empty() && others.map(|(_, c)| *c).all(|c| c == 0)
+    });
+    let (mut least, mut most) = (None, None);
+    for condition in alone {
+        match condition.dims[dim] {
+            1 => least = least.max(condition.constant.checked_neg()),
+            -1 => {
+                most =
+                    Some(most.map_or(condition.constant, |most: i64| most.min(condition.constant)))
+            }
+            _ => {}
+        }
+    }
+    least.zip(most)
 }
 
 /// The least and the largest of the values of a function with few values, none of which depends on a symbol.

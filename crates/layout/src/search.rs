@@ -2,8 +2,8 @@
 //!
 //! These candidates are tried in order. The first one with a *simple* index is taken or, if there is none, the
 //! cheapest:
-//! 1. the dimensions in loop order, counted in digits if the description of the set has strides or blocks, else as they
-//!    are;
+//! 1. the dimensions in loop order, as they are, counted in steps where they go in steps from a place that others say,
+//!    or in digits if the description of the set has strides or blocks;
 //! 2. digits with the leading ones first: block after block;
 //! 3. skewed coordinates: diagonal after diagonal;
 //! 4. *regions*: the sets of elements that accesses use (or the disjoint basic sets) are made disjoint and stored one
@@ -249,19 +249,40 @@ fn lexicographic(
     let hard = digits.is_some() && stored.existentials()? > 1;
     let plain_first = if hard { None } else { Some(Candidate::new(stored, &plain)?) };
     let digits = digits.map(|digits| Candidate::new(stored, &digits)).transpose()?;
-    for candidate in [&plain_first, &digits].into_iter().flatten() {
+    let steps = |from_zero: bool| -> Result<Option<Candidate>, LayoutError> {
+        let steps = Coordinates::strided(stored, dims, order, from_zero)?;
+        steps.map(|steps| Candidate::new(stored, &steps)).transpose()
+    };
+    let (strided, rows) = (steps(false)?, steps(true)?);
+    let candidates = [&plain_first, &strided, &digits];
+    for candidate in candidates.into_iter().flatten() {
         if let Some(part) = candidate.summed()? {
             return best.offer(Kind::Lexicographic, Ok(vec![part]));
         }
     }
     let padding = |best: &mut Best| -> Result<bool, LayoutError> {
-        for candidate in [&plain_first, &digits].into_iter().flatten().filter(|_| best.padding) {
+        for candidate in candidates.into_iter().flatten().filter(|_| best.padding) {
             if let Some(part) = candidate.relaxed()? {
                 return best.offer(Kind::Lexicographic, Ok(vec![part]));
             }
         }
         Ok(false)
     };
+    // Bands in steps have a piece for each of their ends, and rows in steps dozens of floors.
+    if let Some(strided) = strided.as_ref().filter(|_| best.padding) {
+        if let Some(part) = strided.relaxed()? {
+            return best.offer(Kind::Lexicographic, Ok(vec![part]));
+        }
+        for candidate in [&rows, &digits].into_iter().flatten() {
+            let Some(simpler) = candidate.without_turns()? else { continue };
+            if let Some(part) = simpler.relaxed()? {
+                return best.offer(Kind::Lexicographic, Ok(vec![part]));
+            }
+            if best.offer(Kind::Lexicographic, simpler.counted().map(|part| vec![part]))? {
+                return Ok(true);
+            }
+        }
+    }
     // Exact counts of matrices are fast and mostly simple; others have a piece for each end of each band and block.
     let late = dims.len() <= 2;
     if !late && padding(best)? {
@@ -270,7 +291,8 @@ fn lexicographic(
     // Digits of several basic sets, or of more than two dimensions, take longer to count than the dimensions
     // themselves.
     let countable = digits.as_ref().filter(|digits| hard || digits.is_countable());
-    for candidate in [plain_first.as_ref(), countable].into_iter().flatten() {
+    let countable = [plain_first.as_ref(), strided.as_ref(), countable];
+    for candidate in countable.into_iter().flatten() {
         if best.offer(Kind::Lexicographic, candidate.counted().map(|part| vec![part]))? {
             return Ok(true);
         }

@@ -50,6 +50,9 @@ impl Set {
         /// The same points, with every existential dimension as an explicit floor.
         compute_divs() -> Set = isl_set_compute_divs;
 
+        /// A set that has all points, without existential dimensions: what they say is left out.
+        remove_divs() -> Set = isl_set_remove_divs;
+
         /// The image under a map.
         apply(map: Map) -> Set = isl_set_apply;
         /// The map from each point to itself.

@@ -83,11 +83,11 @@ fn a_worker_that_fails_is_replaced_or_named() {
     let output = command.envs([crash, off, barvinok].concat()).output().unwrap();
     assert_eq!(output.status.code(), Some(1));
     expect![[r#"
-        error[E0206]: the layout of `y` cannot be computed: its elements are not counted
-         --> p.stur:2:1
+        error[E0206]: the layout of `B` cannot be computed: its elements are not counted
+         --> p.stur:4:1
           |
-        2 | y(i) := B(i, j) * x(j)
-          | ^^^^^^^^^^^^^^^^^^^^^^ Barvinok's process crashed (exit status: 1)
+        4 | B:U(i, j) := (i <= j + 2) * (j <= i + 1) * ((i + j) % 3 = 0)
+          | ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ Barvinok's process crashed (exit status: 1)
           |
           = help: write it with fewer regions, symbols or remainders, or with constants instead of symbols
 

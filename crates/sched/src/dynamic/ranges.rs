@@ -60,6 +60,10 @@ pub(super) fn range(
     if let Some(range) = range_of(sets, &all, name, resolve)? {
         return Ok(range);
     }
+    // Rows in steps have floors in their bounds; without steps they hold more.
+    if let Some(range) = range_of(sets, &all.remove_divs()?.coalesce()?, name, resolve)? {
+        return Ok(Range { known: None, ..range });
+    }
     // What other iterators say of it is not linear: what is said of it alone holds more.
     let mut found: Option<(Index, Index)> = None;
     for statement in statements.iter().filter(|one| one.iterators.iter().any(|it| it == name)) {

@@ -338,7 +338,12 @@ fn computed<'a>(
         supports.push(space.domain.apply(&to_head)?);
     }
     let support = union(supports)?.map_or_else(|| sets.empty(&rule.iterators), Ok)?;
-    let support = named(sets, &support.simplify()?, &rule.iterators)?;
+    let mut support = support.simplify()?;
+    if support.existentials()? > 0 {
+        // As floors, which are the same in each set that is made of this one.
+        support = support.compute_divs()?.simplify()?;
+    }
+    let support = named(sets, &support, &rule.iterators)?;
     check_in_box(program, sets, id, &support, &extents)?;
     let whole = sets.box_set(&rule.iterators, &extents)?;
     let support = match &program.tensor(rule.head).format {
