@@ -22,7 +22,8 @@ fn words() -> Vec<(&'static str, BTreeSet<String>)> {
     let functions = ["pos", "order", "align"].into_iter();
     let functions = functions.chain(ReduceOp::ALL.map(ReduceOp::word));
     let functions = functions.chain(Function::ALL.iter().map(|function| function.name()));
-    let functions = functions.chain(["where", "relu", "sigmoid", "square", "clip"]);
+    let functions =
+        functions.chain(["where", "relu", "sigmoid", "silu", "gelu", "softplus", "square", "clip"]);
     let mut functions = functions.chain(Directive::ALL.map(Directive::word));
     let formats = library().iter().map(|one| one.name.as_str());
     let formats = formats.chain(KINDS.iter().map(|kind| kind.word()));

@@ -99,6 +99,18 @@ pub fn names(expr: &Expr) -> BTreeSet<&str> {
     found
 }
 
+/// The names that the value of an expression bounds: those that are not only in a remainder, as `i` is in `i % 7`.
+pub fn bounded_names(expr: &Expr) -> BTreeSet<&str> {
+    match &expr.kind {
+        ExprKind::Binary(BinaryOp::Mod, ..) => BTreeSet::new(),
+        ExprKind::Neg(inner) => bounded_names(inner),
+        ExprKind::Binary(_, left, right) => {
+            bounded_names(left).into_iter().chain(bounded_names(right)).collect()
+        }
+        ExprKind::Int(_) | ExprKind::Name(_) => names(expr),
+    }
+}
+
 /// Calls `visit` for each occurrence of a name, left to right.
 pub fn visit_names<'a>(expr: &'a Expr, visit: &mut dyn FnMut(&'a str, Span)) {
     match &expr.kind {

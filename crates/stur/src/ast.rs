@@ -215,13 +215,20 @@ impl Directive {
     }
 }
 
-/// One entry of `types:`: a tensor and its element type.
+/// One entry of `types:`: a tensor, or all tensors of which no entry says the type, and the element type.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TypeItem {
-    /// The tensor.
+    /// The tensor; [`TypeItem::OTHERS`] for all others.
     pub tensor: Name,
     /// The type's name.
     pub element: Name,
+    /// Whether it follows from an entry for all others. The parser makes none of these.
+    pub by_default: bool,
+}
+
+impl TypeItem {
+    /// What stands in place of a tensor for all those that have no entry: `types: * = f32`, or `types: f32`.
+    pub const OTHERS: &str = "*";
 }
 
 /// A `:F` line: how a dynamically sparse tensor is stored.

@@ -113,8 +113,16 @@ impl Lexer<'_> {
         let text = rest[..length + tail].to_string();
         let span = Span::new(self.at, self.at + text.len());
         let error = Diagnostic::error("E0002", format!("`{text}` is no number"), span, "malformed");
-        let hint = match text.as_bytes()[length] {
-            b'.' => format!("write a digit after the point: `{}.0`", &text[..length]),
+        let hint = match &text.as_bytes()[length..] {
+            [b'.', b'.', ..] => {
+                "iterators have no ranges, but comparisons: `sum(j) A(i, j) * (0 <= j < N)`".into()
+            }
+            [b'j' | b'J' | b'i' | b'I'] => format!(
+                "a product is written with `*`: `{0} * {1}`; an imaginary number is `complex(0, {0})`",
+                &text[..length],
+                &text[length..]
+            ),
+            [b'.', ..] => format!("write a digit after the point: `{}.0`", &text[..length]),
             _ => format!(
                 "a product is written with `*`: `{} * {}`",
                 &text[..length],

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::affine::{is_affine, names};
+use crate::affine::{bounded_names, is_affine, names};
 use crate::ast::{CompareOp, Comparison, Expr, Operation, Span};
 use crate::bounds::bounded;
 use crate::coefficient::Coefficient;
@@ -426,7 +426,7 @@ impl Rule {
             return false;
         }
         let subscripts = product.accesses.iter().flat_map(|access| &access.subscripts);
-        let read: BTreeSet<&str> = subscripts.flat_map(names).collect();
+        let read: BTreeSet<&str> = subscripts.flat_map(bounded_names).collect();
         let is_known = |name: &&String| read.contains(name.as_str()) || product.defines(name);
         let known = product.iterators.iter().filter(is_known).map(String::as_str).collect();
         let bounded = bounded(&product.comparisons, &product.iterators, known);

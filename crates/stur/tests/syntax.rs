@@ -22,6 +22,20 @@ fn names(least: usize) -> impl Strategy<Value = Vec<Name>> {
     prop::collection::vec(name(), least..4)
 }
 
+/// The iterators of a head: one that stands there again is a comparison.
+fn distinct() -> impl Strategy<Value = Vec<Name>> {
+    names(0).prop_map(|mut names| {
+        let mut seen = Vec::new();
+        names.retain(|name| {
+            !seen.contains(&name.text) && {
+                seen.push(name.text.clone());
+                true
+            }
+        });
+        names
+    })
+}
+
 fn expr() -> impl Strategy<Value = Expr> {
     let of = |kind| Expr { kind, span: Span::default() };
     let leaf = prop_oneof![
@@ -162,7 +176,11 @@ fn item() -> impl Strategy<Value = Item> {
     let part = prop_oneof![4 => part, 1 => contract, 1 => workspace];
     let schedule = (name(), prop::collection::vec(part, 1..4))
         .prop_map(|(head, parts)| ScheduleItem { head, parts });
-    let types = (name(), name()).prop_map(|(tensor, element)| TypeItem { tensor, element });
+    let types = (name(), name()).prop_map(|(tensor, element)| TypeItem {
+        tensor,
+        element,
+        by_default: false,
+    });
     let level = (name(), names(1)).prop_map(|(word, names)| {
         let names: Vec<&str> = names.iter().map(|name| name.text.as_str()).collect();
         format!("{}({})", word.text, names.join(" - "))
@@ -182,11 +200,11 @@ fn item() -> impl Strategy<Value = Item> {
         1 => names(1).prop_map(move |names| Item::Outputs(names, span)),
         1 => prop::collection::vec(order, 1..3).prop_map(move |orders| Item::Iters(orders, span)),
         1 => prop::sample::select(vec![Item::PreprocessStart(span), Item::PreprocessEnd(span)]),
-        8 => (name(), aspect, names(0), term(true)).prop_map(move |(tensor, aspect, iterators, body)| {
+        8 => (name(), aspect, distinct(), term(true)).prop_map(move |(tensor, aspect, iterators, body)| {
             let (reduction, part_of, summed) = (None, None, Vec::new());
             Item::Rule(RuleItem { tensor, aspect, iterators, reduction, body, part_of, summed, span })
         }),
-        2 => (name(), names(0), reduced()).prop_map(move |(tensor, iterators, (reduction, body))| {
+        2 => (name(), distinct(), reduced()).prop_map(move |(tensor, iterators, (reduction, body))| {
             let (aspect, reduction) = (Aspect::Value, Some(reduction));
             Item::Rule(RuleItem { tensor, aspect, iterators, reduction, body, part_of: None, summed: Vec::new(), span })
         }),

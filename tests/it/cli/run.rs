@@ -481,6 +481,22 @@ fn comparisons_say_which_elements_take_part() {
         ("a(i) // 49 + a(i) % 49", &[1.0, 2.0, 7.0]),
         ("mean(j) B(i, j) * (B(i, j) < 9)", &[2.0, 0.5, 0.0]),
         ("var(j) B(i, j) * (B(i, j) < 9)", &[1.0, 2.25, 0.0]),
+        ("x(i) * count(j) x(j) > 1 and x(j) < 3", &[1.0, 2.0, 3.0]),
+        ("x(i) * count(j) x(j) < 2 or x(j) > 2", &[2.0, 4.0, 6.0]),
+        ("x(i) * count(j) not x(j) > 2", &[2.0, 4.0, 6.0]),
+        ("x(i) * mean(j) x(j) * (x(j) > 1 and x(j) < 4)", &[2.5, 5.0, 7.5]),
+        ("x(i) + prod(j) x(j) * (j < 1 or j > 1)", &[4.0, 5.0, 6.0]),
+        ("x(i) + min(j) x(j) * (x(j) > 1 and x(j) < 9)", &[3.0, 4.0, 5.0]),
+        ("x(i) * argmin(j) x(j) * (j > 0 and j < 9)", &[1.0, 2.0, 3.0]),
+        ("all(j) x(j) * (x(j) > i)", &[1.0, 1.0, 1.0]),
+        ("any(j) x(j) - x(i)", &[1.0, 1.0, 1.0]),
+        ("any(j) (x(j) - x(i)) * (j <= i)", &[0.0, 1.0, 1.0]),
+        ("max(x(i), 2, i)", &[2.0, 2.0, 3.0]),
+        ("x(i) * (max(i, 1) - 1)", &[0.0, 0.0, 3.0]),
+        ("2 * (prod(j) x(j) * A(i, j) * (i < 2))", &[-72.0, -1440.0, 2.0]),
+        ("x(i) - a(i % 2)", &[-48.0, -96.0, -46.0]),
+        ("x(i) + a(max(i - 1, 0)) + a(min(i + 1, 2))", &[148.0, 154.0, 204.0]),
+        ("round(100 * (gelu(x(i)) + silu(x(i)) + softplus(x(i) - 9)))", &[157.0, 372.0, 586.0]),
     ] {
         let mut text = format!("y(i) := {rule}\ny:D(i) := (0 <= i < 3)\n");
         let has = |name: &str| rule.split(|c: char| !c.is_alphanumeric()).any(|word| word == name);

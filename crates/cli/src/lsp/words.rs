@@ -79,6 +79,9 @@ pub fn functions() -> Vec<(&'static str, &'static str)> {
         ("where", "`where(test, a, b)`: `a` where the test is not 0, else `b`"),
         ("relu", "the larger one of a value and 0"),
         ("sigmoid", "`1 / (1 + exp(-a))`"),
+        ("silu", "`a / (1 + exp(-a))`, also named swish"),
+        ("gelu", "`a * (1 + erf(a / sqrt(2))) / 2`"),
+        ("softplus", "`log(1 + exp(a))`, without overflow"),
         ("square", "a value times itself"),
         ("clip", "`clip(a, low, high)`: the nearest value within these bounds"),
     ]);

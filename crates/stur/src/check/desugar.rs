@@ -1,6 +1,8 @@
 //! Reductions within right-hand sides as rules of their own: `P(i, j) := exp(S(i, j) - max(k) S(i, k))` becomes
 //! `P.1(i) := max(k) S(i, k)` and `P(i, j) := exp(S(i, j) + -1 * P.1(i))`.
 
+mod bounded;
+mod defaults;
 mod grouped;
 mod inline;
 mod masked;
@@ -9,10 +11,13 @@ mod shared;
 
 use std::collections::BTreeSet;
 
+use bounded::{domain_of, part_of_domain};
 use dastac_elements::{Element, Function};
 use masked::{Inputs, Mask};
-use names::{bound_in, collect, read, visit_terms};
+use names::{collect, read, visit_terms};
 use shared::{Canonical, Shared};
+
+use crate::parser::sums::free;
 
 use crate::ast::{
     Aspect, Expr, ExprKind, File, Item, Name, Operation, ReduceOp, RuleItem, Term, TypeItem,
@@ -56,10 +61,15 @@ pub(super) fn reductions(file: &File) -> File {
                 inline::sums(&mut rule, &work.symbols);
                 let adds = rule.reduction.as_ref().is_none_or(|one| one.operator == ReduceOp::Sum);
                 work.shared.clear();
-                let place = Place { masks: Vec::new(), is_factor: adds, own: false };
+                let place = Place {
+                    masks: Vec::new(),
+                    conditions: Vec::new(),
+                    is_factor: adds,
+                    own: false,
+                };
                 work.within(&head, &rule.iterators.clone(), &mut rule.body, place);
                 let domain = domain_of(file, &rule.tensor.text);
-                for (mut part, own, mask) in work.added.drain(..) {
+                for Added { mut part, own, mask, conditions } in work.added.drain(..) {
                     let of = match own {
                         true => read(&part.body),
                         false => vec![head.clone()],
@@ -69,11 +79,17 @@ pub(super) fn reductions(file: &File) -> File {
                         items.extend(work.inputs.restrict(&mut part, &mask).into_iter().flatten());
                     } else {
                         let own = domain.and_then(|domain| part_of_domain(&rule, domain, &part));
+                        if own.is_none() {
+                            bounded::bound(file, &rule, &mut part, &conditions);
+                        }
                         items.extend(own.map(Item::Rule));
                     }
                     items.push(Item::Rule(part));
                 }
                 items.push(Item::Rule(rule));
+            }
+            Item::Types(entries, span) => {
+                items.push(Item::Types(defaults::expanded(entries, file, &work.symbols), *span));
             }
             item => items.push(item.clone()),
         }
@@ -96,7 +112,9 @@ pub(super) fn reductions(file: &File) -> File {
                 None => complex_head(rule, entries),
             };
             if let Some(element) = element {
-                entries.push(TypeItem { tensor: rule.tensor.clone(), element });
+                let tensor = rule.tensor.clone();
+                entries.retain(|entry| !entry.by_default || entry.tensor.text != tensor.text);
+                entries.push(TypeItem { tensor, element, by_default: false });
             }
         }
     }
@@ -161,7 +179,8 @@ fn squares(term: &mut Term, entries: &[TypeItem]) {
 
 /// The type of a head of which none is said, if what it is computed of is complex.
 fn complex_head(rule: &RuleItem, entries: &[TypeItem]) -> Option<Name> {
-    let said = entries.iter().any(|entry| entry.tensor.text == rule.tensor.text);
+    let said =
+        entries.iter().any(|entry| entry.tensor.text == rule.tensor.text && !entry.by_default);
     let adds = rule.reduction.as_ref().is_none_or(|one| one.operator == ReduceOp::Sum);
     complex_in(&rule.body, entries).filter(|_| adds && !said)
 }
@@ -194,6 +213,8 @@ fn wide(
     let exact = matches!(operator, Some(ReduceOp::Min | ReduceOp::Max))
         && matches!(rule.body, Term::Access { reciprocal: false, .. });
     let text = match element {
+        // The first that is true is the first of the largest.
+        Element::Bool if matches!(operator, Some(ReduceOp::Min | ReduceOp::Max)) => "i64",
         _ if operator == Some(ReduceOp::Or) || exact || element.is_complex() => return name,
         _ if own && !element.is_integer() => "f64",
         Element::F16 | Element::Bf16 => "f32",
@@ -282,73 +303,25 @@ fn common(tensors: &[String], entries: &[TypeItem]) -> Option<Name> {
     }
 }
 
-/// The `:D` of a tensor.
-fn domain_of<'f>(file: &'f File, tensor: &str) -> Option<&'f RuleItem> {
-    file.items.iter().find_map(|item| match item {
-        Item::Rule(rule) if rule.aspect == Aspect::Domain && rule.tensor.text == tensor => {
-            Some(rule)
-        }
-        _ => None,
-    })
-}
-
-/// The `:D` of a part of a rule, from that of the head: without it, an iterator of the head that is no subscript in the
-/// part would have no bounds there. Before -> after, of `y(k) := 1 + sum(n) cos(k * n) * x(n)` with
-/// `y:D(k) := (0 <= k < N)`: `y.1:D(k) := (0 <= k < N)`.
-fn part_of_domain(rule: &RuleItem, domain: &RuleItem, part: &RuleItem) -> Option<RuleItem> {
-    let mut bound = BTreeSet::new();
-    bound_in(&part.body, &mut bound);
-    if part.iterators.iter().all(|name| bound.contains(&name.text)) {
-        return None;
-    }
-    let mut own = Vec::new();
-    for name in &part.iterators {
-        let at = rule.iterators.iter().position(|other| other.text == name.text)?;
-        own.push(domain.iterators.get(at)?.clone());
-    }
-    let factors = match &domain.body {
-        Term::Product(factors, _) => factors.clone(),
-        other => vec![other.clone()],
-    };
-    let others = |name: &str| {
-        domain.iterators.iter().any(|one| one.text == name)
-            && !own.iter().any(|one| one.text == name)
-    };
-    let mut kept = Vec::new();
-    for factor in factors {
-        let Term::Comparison(_) = &factor else { return None };
-        let mut all = true;
-        visit_terms(&factor, &mut |name, _| all &= !others(name));
-        if all {
-            kept.push(factor);
-        }
-    }
-    let body = match kept.len() {
-        0 => return None,
-        1 => kept.remove(0),
-        _ => Term::Product(kept, domain.span),
-    };
-    Some(RuleItem {
-        tensor: part.tensor.clone(),
-        aspect: Aspect::Domain,
-        iterators: own,
-        reduction: None,
-        body,
-        part_of: part.part_of.clone(),
-        summed: Vec::new(),
-        span: domain.span,
-    })
-}
-
 struct Desugar<'f> {
     taken: BTreeSet<String>,
     symbols: BTreeSet<String>,
     inputs: Inputs<'f>,
-    /// Rules, whether their elements are of the type of what they read, and the sparse inputs at whose elements theirs
-    /// are needed.
-    added: Vec<(RuleItem, bool, Option<Mask>)>,
+    /// Parts of the rule at hand.
+    added: Vec<Added>,
     /// The same of the rule at hand, to be used again.
     shared: Vec<Shared>,
+}
+
+/// A part of a rule.
+struct Added {
+    part: RuleItem,
+    /// Whether its elements are of the type of what it reads.
+    own: bool,
+    /// The sparse input at whose elements its own are needed.
+    mask: Option<Mask>,
+    /// The comparisons that it is multiplied with.
+    conditions: Vec<Term>,
 }
 
 /// Where a term stands.
@@ -356,6 +329,8 @@ struct Desugar<'f> {
 struct Place {
     /// Sparse inputs that it is multiplied with.
     masks: Vec<Mask>,
+    /// Comparisons that it is multiplied with.
+    conditions: Vec<Term>,
     /// Whether it is a factor or summand of products that are added up, not an argument.
     is_factor: bool,
     /// Whether it is of the type of its own.
@@ -375,6 +350,10 @@ impl Desugar<'_> {
             matches!(term, Term::Reduced { reduction, .. } if reduction.operator == ReduceOp::Or);
         let own = place.own;
         let mut inner = Place { own: own && !is_or || apart, ..place.clone() };
+        if let Term::Product(factors, _) = &term {
+            let own = factors.iter().filter(|factor| matches!(factor, Term::Comparison(_)));
+            inner.conditions.extend(own.cloned());
+        }
         match term {
             Term::Product(factors, _) if place.is_factor => {
                 inner.masks.extend(self.inputs.among(factors, &self.symbols));
@@ -382,6 +361,11 @@ impl Desugar<'_> {
             Term::Call { .. } => inner.is_factor = false,
             Term::Reduced { reduction, .. } => {
                 inner.masks = masked::not_bound(&place.masks, reduction);
+                let is_free = |condition: &Term| {
+                    let names = free(condition);
+                    reduction.iterators.iter().all(|one| !names.contains(&one.text))
+                };
+                inner.conditions.retain(is_free);
                 inner.is_factor = reduction.operator == ReduceOp::Sum;
             }
             _ => {}
@@ -389,26 +373,37 @@ impl Desugar<'_> {
         for part in term.parts_mut() {
             self.within(head, iterators, part, inner.clone());
         }
+        // A quotient by a reduction is one by an element now.
+        if place.is_factor
+            && let Term::Call { operation: Operation::Divide, arguments, .. } = term
+            && let [Term::Number { value: 1.0, reciprocal: false, .. }, divisor] =
+                &mut arguments[..]
+            && let Term::Access { reciprocal: reciprocal @ false, position: None, .. } = divisor
+        {
+            *reciprocal = true;
+            *term = divisor.clone();
+            return;
+        }
         let Term::Reduced { reduction, body, span } = term else { return };
         let reduced = |name: &str| reduction.iterators.iter().any(|one| one.text == name);
-        let mut free: Vec<Name> = Vec::new();
+        let mut outer: Vec<Name> = Vec::new();
         let mut add = |name: &str, span| {
-            let known = free.iter().any(|other| other.text == name);
+            let known = outer.iter().any(|other| other.text == name);
             if !known && !reduced(name) && !self.symbols.contains(name) {
-                free.push(Name { text: name.into(), span });
+                outer.push(Name { text: name.into(), span });
             }
         };
         visit_terms(body, &mut add);
         // As in the head, then by appearance.
-        free.sort_by_key(|name| {
+        outer.sort_by_key(|name| {
             iterators.iter().position(|other| other.text == name.text).unwrap_or(iterators.len())
         });
         let mask = match reduction.operator {
-            ReduceOp::Sum => masked::fitting(&place.masks, &free),
+            ReduceOp::Sum => masked::fitting(&place.masks, &outer),
             _ => None,
         };
         if let Some(mask) = &mask {
-            free.clone_from(&mask.iterators);
+            outer.clone_from(&mask.iterators);
         }
         let expression = |name: &String| Expr { kind: ExprKind::Name(name.clone()), span: *span };
         let element = |tensor: Name, subscripts: &[String]| Term::Access {
@@ -419,9 +414,11 @@ impl Desugar<'_> {
             span: *span,
         };
         let own = own && !is_or;
+        // What bounds its iterators here may not do so elsewhere.
+        let is_bounded = place.conditions.is_empty() || bounded::open(body, &outer).is_empty();
         let canonical = match &mask {
-            None => Canonical::of(reduction, body, own, &self.symbols),
-            Some(_) => None,
+            None if is_bounded => Canonical::of(reduction, body, own, &self.symbols),
+            _ => None,
         };
         if let Some((tensor, subscripts)) = canonical.as_ref().and_then(|it| it.known(&self.shared))
         {
@@ -430,20 +427,21 @@ impl Desugar<'_> {
         }
         let name = self.name(head);
         let tensor = Name { text: name, span: *span };
-        let subscripts: Vec<String> = free.iter().map(|name| name.text.clone()).collect();
+        let subscripts: Vec<String> = outer.iter().map(|name| name.text.clone()).collect();
         self.shared.extend(canonical.and_then(|it| it.shared(&tensor, &subscripts)));
         let element = element(tensor.clone(), &subscripts);
         let rule = RuleItem {
             tensor,
             aspect: Aspect::Value,
-            iterators: free,
+            iterators: outer,
             reduction: Some(reduction.clone()),
             body: (**body).clone(),
             part_of: Some(head.into()),
             summed: Vec::new(),
             span: *span,
         };
-        self.added.push((rule, own, mask));
+        let conditions = place.conditions.clone();
+        self.added.push(Added { part: rule, own, mask, conditions });
         *term = element;
     }
 

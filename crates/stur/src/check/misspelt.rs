@@ -30,7 +30,9 @@ impl Checker<'_> {
                 spans.push(access.span);
             }
         }
-        let declared = |name: &str| self.types.iter().any(|entry| entry.tensor.text == name);
+        let declared = |name: &str| {
+            self.types.iter().any(|entry| entry.tensor.text == name && !entry.by_default)
+        };
         let is_once = |id: TensorId| {
             let tensor = program.tensor(id);
             let once = places.get(&id).is_some_and(|spans| spans.len() == 1);

@@ -170,7 +170,8 @@ impl<'a> Checker<'a> {
         let found = directives::apply(&mut program, self.schedules, &heads, &formatted);
         self.diagnostics.extend(found);
         self.roles(&mut program);
-        let given: Vec<&str> = self.types.iter().map(|entry| entry.tensor.text.as_str()).collect();
+        let given = self.types.iter().filter(|entry| !entry.by_default);
+        let given: Vec<&str> = given.map(|entry| entry.tensor.text.as_str()).collect();
         types::choose_places(&mut program, &given);
         types::count_comparisons(&mut program);
         self.element_types(&program);
@@ -440,6 +441,7 @@ impl<'a> Checker<'a> {
     }
 
     fn divisor(&mut self, divisor: &Expr) {
+        let mut hint = "`/` and `%` take a positive integer".to_string();
         let error = match affine::constant(divisor) {
             Some(1..) => return,
             Some(0) => Diagnostic::error("E0201", "division by zero", divisor.span, "this is zero"),
@@ -456,10 +458,11 @@ impl<'a> Checker<'a> {
                     return; // symbols: what the later stages make of it is theirs to say
                 };
                 let message = format!("division by the iterator `{iterator}`");
+                hint += "; rules have functions too: `floor_divide(a, b)`, `(mod(a, b) = 0)`";
                 Diagnostic::error("E0201", message, divisor.span, "not a constant")
             }
         };
-        self.report(error.hint("`/` and `%` take a positive integer"));
+        self.report(error.hint(hint));
     }
 
     /// Tensors in order of first appearance in value rules, all as inputs.

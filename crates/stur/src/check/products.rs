@@ -474,9 +474,13 @@ impl Checker<'_> {
                     true => format!("how many positions `{name}` has is not known"),
                     false => format!("`{name}` occurs in no factor of this product"),
                 };
+                // A part of a rule has no name that is written.
+                let part = self.values.iter().find(|value| value.rule.tensor.text == head.name);
+                let whole = part.and_then(|part| part.rule.part_of.as_ref());
+                let whole = whole.unwrap_or(&head.name);
+                let most = program.symbols.first().map_or("..", |(symbol, _)| symbol.as_str());
                 open.push(Diagnostic::error("E0109", message, product.span, label).hint(format!(
-                    "give the head's dimensions with `{}:D`, or bound it here: `(0 <= {name} < N)`",
-                    head.name
+                    "give the head's dimensions with `{whole}:D`, or bound it here: `(0 <= {name} < {most})`",
                 )));
             }
         }

@@ -9,6 +9,7 @@ use crate::coefficient::Coefficient;
 use crate::diagnostic::Diagnostic;
 use crate::hint::similar;
 use crate::parser::statistics::is_statistic;
+use crate::parser::words;
 use crate::program::{Program, Region, Structure};
 
 impl Checker<'_> {
@@ -41,14 +42,24 @@ impl Checker<'_> {
                 .map(|value| value.rule.tensor.text.as_str())
                 .chain(self.structures.keys().map(|(name, _)| *name))
                 .collect();
+            let transposed = name.strip_suffix(".T").filter(|own| known.contains(own));
             error = match (similar(&name, known), reduction(&name)) {
+                _ if transposed.is_some() => {
+                    let own = transposed.unwrap_or_default();
+                    error.hint(format!("the transpose of `{own}(i, j)` is `{own}(j, i)`"))
+                }
                 (_, Some(hint)) => error.hint(hint),
                 (Some(close), None) => error.hint(format!("did you mean `{close}`?")),
                 (None, None) => {
                     let example = self.dimensions(&name);
                     let example =
                         example.unwrap_or_else(|| format!("`{name}:D(i) := (0 <= i < N)`"));
-                    error.hint(format!("declare them, for example {example}"))
+                    error.hint(match words::function(&name) {
+                        Some(word) => {
+                            format!("{word}; a tensor is declared, for example {example}")
+                        }
+                        None => format!("declare them, for example {example}"),
+                    })
                 }
             };
             self.report(error);

@@ -4,7 +4,7 @@ use dastac_poly::Set;
 
 use super::declared::projected_bounds;
 use super::{InferError, Space, Structured, side, unbounded, witness};
-use crate::ast::{BinaryOp, CompareOp, Comparison, Expr, ExprKind};
+use crate::ast::{BinaryOp, CompareOp, Comparison, Expr, ExprKind, PLACE};
 use crate::diagnostic::Diagnostic;
 use crate::program::{Product, Program, Rule, RuleId, TensorId};
 use crate::sets::{Affine, Extent, Sets, upper_bounds};
@@ -44,12 +44,25 @@ pub(super) fn dimensions(
     iterators: &[String],
     extent: &dyn Fn(usize) -> String,
 ) -> String {
+    let iterators = with_letters(iterators);
     let bounds: Vec<String> = iterators
         .iter()
         .enumerate()
         .map(|(k, iterator)| format!("(0 <= {iterator} < {})", extent(k)))
         .collect();
     format!("`{name}:D({}) := {}`", iterators.join(", "), bounds.join(" * "))
+}
+
+/// The iterators, with letters for those that no text has.
+fn with_letters(iterators: &[String]) -> Vec<String> {
+    let mut letters = ["i", "j", "k", "l", "m", "n", "p", "q"]
+        .into_iter()
+        .filter(|letter| iterators.iter().all(|iterator| iterator != letter));
+    let mut shown = |name: &String| match name.contains(PLACE) {
+        true => letters.next().map_or_else(|| name.clone(), String::from),
+        false => name.clone(),
+    };
+    iterators.iter().map(&mut shown).collect()
 }
 
 /// At most this many regions of one product determine an extent.
@@ -198,8 +211,13 @@ pub(super) fn check_in_box(
         format!("for example {}", witness(sets, &outside)?),
     )
     .hint(format!(
-        "restrict the iterators by comparisons such as `(0 <= {})`, or give the head's dimensions, such as {}",
-        rule.iterators[0],
+        "{}give the head's dimensions, such as {}",
+        match rule.iterators.iter().find(|name| !name.contains(PLACE)) {
+            Some(name) => {
+                format!("restrict the iterators by comparisons such as `(0 <= {name})`, or ")
+            }
+            None => String::new(),
+        },
         dimensions(name, &rule.iterators, &|position| {
             let text = extents[position].to_string();
             if text.contains('(') { "..".into() } else { text }

@@ -2,6 +2,7 @@
 //! otherwise: `E.at1`. There is no such element, and the sum is 0, where `c(i)` is no place of the dimension.
 //!
 //! In a head, values say where terms are added: `x(p(i)) := v(i)` is `x(k) := v(i) * (p(i) = k)`, where `k` is `x.at1`.
+//! So do expressions of iterators, and iterators that stand there already: `D(i, i) := x(i)`, `y(i + 1) := x(i)`.
 //! A reduction that is all of the right-hand side, and goes over an iterator of these values, is one of each element's
 //! own terms: `m(p(i)) := max(i) v(i)` is `m(k) := max(i) v(i) * (p(i) = k)`.
 
@@ -40,6 +41,11 @@ impl Sent {
     /// Whether there are none that terms are still to be multiplied with.
     pub(super) fn is_empty(&self) -> bool {
         self.tests.is_empty()
+    }
+
+    /// Whether elements say where terms are added, not only iterators and numbers.
+    pub(super) fn by_value(&self) -> bool {
+        self.tests.iter().any(is_value_test)
     }
 
     /// Whether a reduction goes over an iterator of a value.
@@ -84,6 +90,14 @@ impl Sent {
             NodeKind::Reduced(reduction, _, _) if self.are_reduced(reduction) => Some(node.span),
             NodeKind::Reduced(_, _, body) => within(body),
         }
+    }
+}
+
+fn is_value_test(test: &Node) -> bool {
+    match &test.kind {
+        NodeKind::Paren(inner) => is_value_test(inner),
+        NodeKind::Compare(operands, _) => operands.iter().any(is_value),
+        _ => false,
     }
 }
 

@@ -16,7 +16,7 @@ pub(crate) mod sums;
 mod tails;
 mod terms;
 mod values;
-mod words;
+pub(crate) mod words;
 
 use std::collections::BTreeSet;
 
@@ -29,8 +29,8 @@ use statistics::{reduced, statistic};
 use values::is_value;
 
 use crate::ast::{
-    Aspect, File, Item, IterationOrder, LayoutItem, LayoutPart, Name, ReduceOp, Reduction,
-    RuleItem, Span, Term, TypeItem,
+    Aspect, BinaryOp, File, Item, IterationOrder, LayoutItem, LayoutPart, Name, ReduceOp,
+    Reduction, RuleItem, Span, Term, TypeItem,
 };
 use crate::diagnostic::Diagnostic;
 use crate::hint;
@@ -153,6 +153,17 @@ fn begins_item(tokens: &[Token]) -> bool {
     line.first().is_some_and(|token| token.is("@"))
         || line.get(1).is_some_and(|token| token.is(":"))
         || line.iter().any(|token| token.is(":="))
+}
+
+/// The iterator or symbol that a product of values ends in, as `i` in `A(i, j) * i < j`.
+fn loose_factor(node: &Node) -> Option<Span> {
+    let NodeKind::Chain(first, rest) = &node.kind else { return None };
+    match rest.last() {
+        Some((BinaryOp::Mul, Node { kind: NodeKind::Name(_), span })) if is_value(first) => {
+            Some(*span)
+        }
+        _ => None,
+    }
 }
 
 impl Parser<'_> {
@@ -367,13 +378,32 @@ impl Parser<'_> {
     }
 
     fn type_item(&mut self) -> Result<TypeItem> {
-        let tensor = self.name("the name of a tensor")?;
-        self.expect("=")?;
-        Ok(TypeItem { tensor, element: self.name("an element type")? })
+        let span = self.span();
+        let others = Name { text: TypeItem::OTHERS.into(), span };
+        let is_last = self.nth(1).is_none_or(|next| next.is(","));
+        let tensor = match self.nth_name(0) {
+            Some(word) if is_last && Element::named(word).is_some() => others,
+            _ => {
+                let tensor = match self.eat(TypeItem::OTHERS) {
+                    true => others,
+                    false => self.name("the name of a tensor")?,
+                };
+                self.expect("=")?;
+                tensor
+            }
+        };
+        Ok(TypeItem { tensor, element: self.name("an element type")?, by_default: false })
     }
 
     fn rule(&mut self, whole: Span) -> Result<RuleItem> {
-        let tensor = self.name("a rule such as `A(i) := B(i)`")?;
+        let beginning = self.peek().map(|token| token.kind.clone());
+        let tensor =
+            self.name("a rule such as `A(i) := B(i)`").map_err(|error| match beginning {
+                Some(TokenKind::Mark("%" | "/" | "//" | "-" | ";" | "*")) => {
+                    with_hint(error, "a comment begins with `#`")
+                }
+                _ => error,
+            })?;
         if self.is("^") {
             let error =
                 error("E0011", "a reciprocal cannot be computed into", self.span(), "in a head");
@@ -394,13 +424,19 @@ impl Parser<'_> {
             });
         }
         let arguments = if scalar { Vec::new() } else { self.arguments()? };
+        let is_again =
+            |iterators: &[Name], text: &str| iterators.iter().any(|one| one.text == text);
         let mut sent = Sent::new();
-        let mut iterators = Vec::new();
+        let mut iterators: Vec<Name> = Vec::new();
         for (place, node) in arguments.into_iter().enumerate() {
-            iterators.push(match aspect == Aspect::Value && is_value(&node) {
-                true => sent.iterator(&tensor, place, node),
-                false => self.head_iterator(node)?,
-            });
+            let iterator = match node.kind {
+                NodeKind::Name(ref text) if !is_again(&iterators, text) => {
+                    self.head_iterator(node)?
+                }
+                _ if aspect == Aspect::Value => sent.iterator(&tensor, place, node),
+                _ => self.head_iterator(node)?,
+            };
+            iterators.push(iterator);
         }
         if !self.eat(":=") {
             let error = error(
@@ -417,7 +453,7 @@ impl Parser<'_> {
             };
             return Err(with_hint(error, hint));
         }
-        self.iterators = iterators.iter().map(|name: &Name| name.text.clone()).collect();
+        self.iterators = iterators.iter().map(|name| name.text.clone()).collect();
         let start = self.at;
         let mut found = match aspect {
             Aspect::Value => self.reduction()?,
@@ -448,8 +484,28 @@ impl Parser<'_> {
             return Err(with_hint(error, hint));
         }
         self.end_of_rule()?;
+        if let NodeKind::Compare(operands, _) = &node.kind
+            && found.is_none()
+            && let Some(factor) = operands.iter().find_map(loose_factor)
+            && !operands.iter().all(is_value)
+        {
+            let message = "the whole product is compared";
+            let label = "this is the last factor of a product";
+            let warning = Diagnostic::warning("W0105", message, factor, label);
+            self.warnings.push(warning.hint(
+                "a comparison as a factor stands in parentheses: `A(i, j) * (i < j)`, and a product that is compared \
+                too: `(A(i, j) * i) < j`",
+            ));
+        }
+        let is_sum = sums::is_sum(&node);
         match (&found, &mut node.kind) {
             (Some((reduction, _)), _) if sent.are_reduced(reduction) => sent.restrict(&mut node),
+            // A sum of products is one of the products that are sent.
+            (Some((Reduction { operator: ReduceOp::Sum, .. }, Quantifier::Some)), _)
+                if !is_sum && !sent.is_empty() && !sent.by_value() =>
+            {
+                sent.restrict(&mut node);
+            }
             (None, NodeKind::Reduced(reduction, _, inner)) if sent.are_reduced(reduction) => {
                 sent.restrict(inner);
             }
@@ -531,6 +587,22 @@ impl Parser<'_> {
         if self.nth_is(close, "(") || !follows || infix && !call {
             return Ok(None);
         }
+        // `min(i, j) - 1` and `max(0, i) - 1` are values of iterators.
+        let arguments = || self.tokens[self.at + 2..self.at + close].iter();
+        let is_value = |token: &Token| match &token.kind {
+            TokenKind::Number(_) => true,
+            TokenKind::Name(name) => self.iterators.contains(name),
+            _ => false,
+        };
+        let is_pair = arguments().filter(|token| token.is(",")).count() == 1;
+        if self.nth_is(close + 1, "-")
+            && matches!(operator, ReduceOp::Min | ReduceOp::Max)
+            && quantifier == Quantifier::Some
+            && is_pair
+            && arguments().any(is_value)
+        {
+            return Ok(None);
+        }
         let (start, word) = (self.span(), word.to_owned());
         self.at += 2;
         let iterators = match self.is(")") {
@@ -572,9 +644,13 @@ impl Parser<'_> {
         match node.kind {
             NodeKind::Name(text) => Ok(Name { text, span: node.span }),
             _ => Err(with_hint(
-                error("E0011", "a head's subscripts are iterators", node.span, "not an iterator"),
-                "use a new iterator and say what it is: `A(i, j) := B(i) * (j = 0)`, \
-                `v(s) := B(i, j) * (s = i * M + j)`",
+                error(
+                    "E0011",
+                    "a structure's subscripts are iterators",
+                    node.span,
+                    "not an iterator",
+                ),
+                "use an iterator and say what it is: `A:U(i, j) := (j = 0)`, `A:R(i, j) := (i = j)`",
             )),
         }
     }

@@ -6,24 +6,22 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::f64::consts::PI;
 
-use dastac_elements::{Element, Kind};
+use dastac_elements::{Element, Function, Kind};
 
 use crate::affine::visit_names;
-use crate::ast::{File, Item, Name, Operation, Term};
+use crate::ast::{File, Item, Name, Operation, Term, TypeItem};
 
 /// Writes the names of symbols and scalars in right-hand sides as accesses.
 pub(super) fn resolve(file: &mut File) {
     let (mut symbols, mut tensors) = (BTreeSet::new(), BTreeSet::new());
-    let mut integers = BTreeMap::new();
+    let mut largest_of = BTreeMap::new();
     for item in &file.items {
         match item {
             Item::Symbols(names, _) => symbols.extend(names.iter().map(|name| name.text.clone())),
             Item::Types(entries, _) => {
                 for entry in entries {
                     tensors.insert(entry.tensor.text.clone());
-                    if let Some(most) = largest(&entry.element.text) {
-                        integers.insert(entry.tensor.text.clone(), most);
-                    }
+                    largest_of.insert(entry.tensor.text.clone(), largest(&entry.element.text));
                 }
             }
             Item::Rule(rule) => {
@@ -40,9 +38,12 @@ pub(super) fn resolve(file: &mut File) {
             rule.iterators.iter().chain(reduced).map(|name| name.text.clone()).collect();
         iterators_of(&rule.body, &mut iterators);
         iterators.retain(|name| !symbols.contains(name));
-        let most = integers.get(&rule.tensor.text).copied().unwrap_or(f64::INFINITY);
-        let constants: Vec<(&str, f64)> =
-            [("pi", PI), ("inf", most)].into_iter().filter(|(name, _)| is_constant(name)).collect();
+        let said = largest_of.get(&rule.tensor.text).or(largest_of.get(TypeItem::OTHERS));
+        let most = said.copied().flatten().unwrap_or(f64::INFINITY);
+        let constants: Vec<(&str, f64)> = [("pi", PI), ("inf", most), ("nan", f64::NAN)]
+            .into_iter()
+            .filter(|(name, _)| is_constant(name))
+            .collect();
         rewrite(&mut rule.body, &iterators, &constants);
     }
 }
@@ -110,6 +111,12 @@ fn rewrite(term: &mut Term, iterators: &BTreeSet<String>, constants: &[(&str, f6
 fn scalar(name: &Name, constant: Option<f64>, reciprocal: bool) -> Term {
     let (tensor, span) = (name.clone(), name.span);
     match constant {
+        // No number is written so.
+        Some(value) if value.is_nan() => {
+            let number = Term::Number { value: -1.0, reciprocal: false, span };
+            let operation = Operation::Function(Function::Sqrt);
+            Term::Call { operation, arguments: vec![number], span }
+        }
         Some(value) => Term::Number { value, reciprocal, span },
         None => Term::Access { position: None, tensor, subscripts: Vec::new(), reciprocal, span },
     }

@@ -2,6 +2,9 @@
 
 use crate::ast::{BinaryOp, CompareOp, Name, Reduction, Span};
 
+/// The name of a call that asks for a position: that of no tensor, while one that a file describes may be `pos`.
+pub(super) const POS: &str = "pos(";
+
 /// A term or an integer expression, before its place decides which.
 #[derive(Debug)]
 pub(super) struct Node {

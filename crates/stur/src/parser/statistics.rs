@@ -42,7 +42,13 @@ pub(super) fn reduced(
     let parts = Parts { reduction, span };
     Ok(match quantifier {
         Quantifier::Some => parts.over(body),
-        Quantifier::All => all_hold(parts.reduction, body, span),
+        Quantifier::All => {
+            let factors = match body {
+                Term::Product(factors, _) => factors,
+                other => vec![other],
+            };
+            all_hold(parts.reduction, apart(factors), span)
+        }
         Quantifier::Count => {
             let (value, conditions) = split(body, span);
             parts.sum(is_not_zero(value, span), &conditions)
@@ -91,7 +97,7 @@ impl Parts {
                 let is_label = |side: &Term| matches!(side, Term::Index(_));
                 *how != CompareOp::Eq || !arguments.iter().any(is_label)
             }
-            _ => false,
+            other => !other.is_condition(),
         };
         let (choices, others): (Vec<&Term>, Vec<&Term>) = conditions.iter().partition(is_choice);
         let value = match choices.is_empty() {
@@ -133,7 +139,7 @@ impl Parts {
         let nothing = if least { infinite.clone() } else { negative(infinite.clone(), span) };
         let (value, mut conditions) = split(body, span);
         // Both loops have to see the same values: functions of vectors may differ from others in the last digit.
-        let value = match has_calls(&value) {
+        let value = match has_calls(&value, &is_library) {
             true => {
                 let reduction = Reduction {
                     operator: ReduceOp::Sum,
@@ -161,13 +167,15 @@ impl Parts {
     }
 }
 
-/// Whether a term has functions that are no instructions.
-fn has_calls(term: &Term) -> bool {
-    let own = match term {
-        Term::Call { operation: Operation::Function(function), .. } => !function.is_instruction(),
-        _ => false,
-    };
-    own || term.parts().iter().any(has_calls)
+/// Whether a term has functions or operators of some kind.
+fn has_calls(term: &Term, kind: &dyn Fn(Operation) -> bool) -> bool {
+    let own = matches!(term, Term::Call { operation, .. } if kind(*operation));
+    own || term.parts().iter().any(|part| has_calls(part, kind))
+}
+
+/// Whether a function is no instruction.
+fn is_library(operation: Operation) -> bool {
+    matches!(operation, Operation::Function(function) if !function.is_instruction())
 }
 
 /// The value of a product, and the conditions among its factors.
@@ -183,15 +191,29 @@ fn split(body: Term, span: Span) -> (Term, Vec<Term>) {
     }
 }
 
-/// The conditions among factors, and the others. Comparisons of values are conditions of what is no comparison.
-pub(super) fn apart(factors: Vec<Term>) -> (Vec<Term>, Vec<Term>) {
-    let compares = |factor: &Term| {
-        matches!(factor, Term::Call { operation: Operation::Compare(_), .. })
-            || factor.is_condition()
-    };
-    match factors.iter().all(compares) {
-        true => factors.into_iter().partition(Term::is_condition),
-        false => factors.into_iter().partition(compares),
+/// The conditions among factors, and the others. Comparisons of values, and what `and` and `or` join them to, are
+/// conditions of what is none.
+pub(crate) fn apart(factors: Vec<Term>) -> (Vec<Term>, Vec<Term>) {
+    let mut single = Vec::new();
+    for factor in factors {
+        match factor {
+            Term::Product(parts, _) if parts.iter().all(is_test) => single.extend(parts),
+            other => single.push(other),
+        }
+    }
+    match single.iter().all(is_test) {
+        true => single.into_iter().partition(Term::is_condition),
+        false => single.into_iter().partition(is_test),
+    }
+}
+
+/// Whether a term is a comparison, or comparisons that `and` and `or` join.
+fn is_test(term: &Term) -> bool {
+    match term {
+        Term::Call { operation: Operation::Compare(_), .. } => true,
+        Term::Call { operation: Operation::Max, arguments, .. } => arguments.iter().all(is_test),
+        Term::Product(factors, _) => factors.iter().all(is_test),
+        other => other.is_condition(),
     }
 }
 
@@ -205,10 +227,10 @@ pub(super) fn restricted(reduction: &Reduction, body: Term) -> Term {
         ReduceOp::Prod => number(1.0, span),
         _ => return body,
     };
-    let is_test =
-        |factor: &Term| matches!(factor, Term::Call { operation: Operation::Compare(_), .. });
+    // Comparisons of iterators alone restrict points.
+    let is_of_values = |factor: &Term| is_test(factor) && has_calls(factor, &|_| true);
     let factors = match body {
-        Term::Product(factors, _) if factors.iter().any(is_test) => factors,
+        Term::Product(factors, _) if factors.iter().any(is_of_values) => factors,
         other => return other,
     };
     let (conditions, values) = apart(factors);
@@ -239,7 +261,7 @@ pub(super) fn whole(value: Term, span: Span) -> Term {
     }
 }
 
-fn product(mut factors: Vec<Term>, span: Span) -> Term {
+pub(crate) fn product(mut factors: Vec<Term>, span: Span) -> Term {
     match factors.len() {
         1 => factors.remove(0),
         _ => Term::Product(factors, span),
@@ -262,7 +284,7 @@ fn negative(value: Term, span: Span) -> Term {
 }
 
 /// 1 where a value is not 0; comparisons are that already.
-fn is_not_zero(value: Term, span: Span) -> Term {
+pub(crate) fn is_not_zero(value: Term, span: Span) -> Term {
     match value {
         Term::Comparison(_) | Term::Call { operation: Operation::Compare(_), .. } => value,
         other => {

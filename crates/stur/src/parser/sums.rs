@@ -14,7 +14,8 @@ use crate::ast::{BinaryOp, Expr, ExprKind, ReduceOp, Reduction, Span, Term};
 
 /// Whether a node is a sum that is not in parentheses.
 pub(super) fn is_sum(node: &Node) -> bool {
-    matches!(&node.kind, NodeKind::Chain(_, rest) if matches!(rest[0].0, BinaryOp::Add | BinaryOp::Sub))
+    let adds = |(operator, _): &(BinaryOp, Node)| matches!(operator, BinaryOp::Add | BinaryOp::Sub);
+    matches!(&node.kind, NodeKind::Chain(_, rest) if rest.first().is_some_and(adds))
 }
 
 /// What a reduction that is all of a right-hand side reduces; `open` if it is a sum that is not in parentheses.

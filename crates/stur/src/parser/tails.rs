@@ -10,7 +10,7 @@ use super::node::{Node, NodeKind, Quantifier};
 use super::sums::is_sum;
 use crate::ast::{BinaryOp, Name, ReduceOp, Reduction, Span};
 
-/// A summand behind a statistic that has an iterator of it: `w(i)` in `mean(i) x(i) - w(i)`, which may be meant to be
+/// What stands behind a statistic and has an iterator of it: `w(i)` in `mean(i) x(i) - w(i)`, which may be meant to be
 /// `mean(i) (x(i) - w(i))`.
 pub(super) struct Stray {
     pub(super) iterator: Name,
@@ -18,15 +18,11 @@ pub(super) struct Stray {
     pub(super) summand: Span,
 }
 
-/// The summands of a sum that may be meant to be part of a statistic before them.
-pub(super) fn strays(node: &Node) -> Vec<Stray> {
-    let NodeKind::Chain(first, rest) = &node.kind else { return Vec::new() };
-    if !is_sum(node) {
-        return Vec::new();
-    }
+/// The parts of a sum, a comparison, or what words join, that may be meant to be part of a statistic before them.
+pub(super) fn strays(parts: &[&Node]) -> Vec<Stray> {
     let mut before = Vec::new();
     let mut found = Vec::new();
-    for summand in std::iter::once(&**first).chain(rest.iter().map(|(_, summand)| summand)) {
+    for summand in parts {
         found.extend(before.iter().filter_map(|reduction: &&Reduction| {
             let iterator = iterator_in(summand, reduction)?.clone();
             Some(Stray { iterator, reduction: reduction.span, summand: summand.span })
@@ -43,6 +39,9 @@ fn statistics<'n>(node: &'n Node, found: &mut Vec<&'n Reduction>) {
             found.push(reduction);
         }
         NodeKind::Neg(inner) | NodeKind::Power(inner, _) => statistics(inner, found),
+        NodeKind::Compare(operands, _) => {
+            operands.iter().for_each(|operand| statistics(operand, found));
+        }
         NodeKind::Chain(first, rest) => {
             statistics(first, found);
             rest.iter().for_each(|(_, factor)| statistics(factor, found));

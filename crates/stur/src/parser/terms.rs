@@ -2,7 +2,7 @@
 //! `(A(i) + b()) * 2`. Both are read into one [`Node`] tree first, and become a [`Term`] or an [`Expr`] when their
 //! place is known.
 
-use super::node::{Node, NodeKind, Quantifier};
+use super::node::{Node, NodeKind, POS, Quantifier};
 use super::statistics::reduced;
 use super::values::{divide, floor, is_value, larger, negated, quotient, remainder};
 use super::{Parser, Result, error, sums, tails, with_hint};
@@ -22,6 +22,7 @@ impl Parser<'_> {
         while self.nth_name(0) == Some("or") {
             self.at += 1;
             let other = self.both()?;
+            self.warn_of_strays(&[&node, &other]);
             let span = node.span.to(other.span);
             node = Node { kind: NodeKind::Either(Box::new(node), Box::new(other)), span };
         }
@@ -37,10 +38,27 @@ impl Parser<'_> {
         }
         let Some((_, last)) = rest.last() else { return Ok(first) };
         let span = first.span.to(last.span);
+        let all: Vec<&Node> =
+            std::iter::once(&first).chain(rest.iter().map(|(_, node)| node)).collect();
+        self.warn_of_strays(&all);
         Ok(Node { kind: NodeKind::Chain(Box::new(first), rest), span })
     }
 
     pub(super) fn comparison(&mut self) -> Result<Node> {
+        // `not a(i) > 1` is `not(a(i) > 1)`, as in Python.
+        let follows = matches!(
+            self.nth(1).map(|token| &token.kind),
+            Some(TokenKind::Name(_) | TokenKind::Number(_))
+        );
+        if self.nth_name(0) == Some("not") && follows && !self.heads.contains("not") {
+            let start = self.span();
+            self.at += 1;
+            let inner = self.nested(Parser::comparison)?;
+            let span = start.to(inner.span);
+            let tensor = Name { text: "not".into(), span: start };
+            let kind = NodeKind::Call { tensor, arguments: vec![inner], reciprocal: false };
+            return Ok(Node { kind, span });
+        }
         let first = self.sum()?;
         let (mut operands, mut operators) = (vec![first], Vec::new());
         loop {
@@ -64,6 +82,7 @@ impl Parser<'_> {
         operands.push(first);
         let last = operands.len() - 1;
         operands.swap(0, last);
+        self.warn_of_strays(&operands.iter().collect::<Vec<_>>());
         let span = operands[0].span.to(operands[last].span);
         Ok(Node { kind: NodeKind::Compare(operands, operators), span })
     }
@@ -71,7 +90,19 @@ impl Parser<'_> {
     fn sum(&mut self) -> Result<Node> {
         let marks = [("+", BinaryOp::Add), ("-", BinaryOp::Sub)];
         let node = self.chain(&marks, Parser::product)?;
-        for stray in tails::strays(&node) {
+        if let NodeKind::Chain(first, rest) = &node.kind
+            && sums::is_sum(&node)
+        {
+            let all: Vec<&Node> =
+                std::iter::once(&**first).chain(rest.iter().map(|(_, node)| node)).collect();
+            self.warn_of_strays(&all);
+        }
+        Ok(tails::summands(node))
+    }
+
+    /// Warns of what stands behind a statistic and has an iterator of it.
+    fn warn_of_strays(&mut self, parts: &[&Node]) {
+        for stray in tails::strays(parts) {
             let name = &stray.iterator.text;
             if self.iterators.contains(name) {
                 continue;
@@ -87,7 +118,6 @@ impl Parser<'_> {
                 "write `{statistic} (..)` for all of it, or `({statistic} ..)` to say that this is meant"
             )));
         }
-        Ok(tails::summands(node))
     }
 
     fn product(&mut self) -> Result<Node> {
@@ -214,7 +244,7 @@ impl Parser<'_> {
                 if let Some((reduction, quantifier)) = self.reduction()? {
                     let of_truth = quantifier.is_of_truth() || reduction.operator == ReduceOp::Or;
                     let body = self.nested(match (of_truth, quantifier.is_of_all()) {
-                        (true, _) => Parser::comparison,
+                        (true, _) => Parser::whole,
                         (false, true) => Parser::sum,
                         (false, false) => Parser::product,
                     })?;
@@ -224,6 +254,10 @@ impl Parser<'_> {
                     return Ok(Node { kind, span });
                 }
                 self.at += 1;
+                let text = match text.as_str() {
+                    "pos" if self.is("(") && !self.heads.contains("pos") => POS.into(),
+                    _ => text,
+                };
                 let reciprocal = self.reciprocal();
                 if self.is(":") {
                     let span = start.to(self.nth(1).map_or(self.span(), |token| token.span));
@@ -259,6 +293,9 @@ impl Parser<'_> {
                 self.expected("a tensor, a number or `(`"),
                 "a dimension has an iterator: `y(i) := A(i, j) * x(j)` adds up over all `j`",
             )),
+            Some(TokenKind::Mark(">")) if self.at > 0 && self.tokens[self.at - 1].is("<") => {
+                Err(with_hint(self.expected("a tensor, a number or `(`"), "unequal is `!=`"))
+            }
             _ => Err(self.expected("a tensor, a number or `(`")),
         }
     }
@@ -290,7 +327,11 @@ impl Parser<'_> {
                     .label(self.end, "expected `)`"),
             ));
         }
-        Err(Box::new(self.expected("`)`").label(open, "opened here")))
+        let error = self.expected("`)`").label(open, "opened here");
+        Err(Box::new(match self.is(":") {
+            true => error.hint(SLICE),
+            false => error,
+        }))
     }
 
     /// A node where a term stands.
@@ -327,7 +368,7 @@ impl Parser<'_> {
             // An iterator, a symbol or a scalar: all of the rule says which.
             NodeKind::Name(text) => Ok(Term::Index(Name { text, span })),
             NodeKind::Call { tensor, arguments, .. }
-                if tensor.text == "pos"
+                if tensor.text == POS
                     && arguments.iter().any(|one| matches!(one.kind, NodeKind::Call { .. })) =>
             {
                 let error = error("E0009", "a position as a factor", span, "an integer");
@@ -389,12 +430,16 @@ impl Parser<'_> {
     }
 }
 
+/// How a part of a dimension is written.
+const SLICE: &str = "a part of a dimension is an iterator with a comparison: `sum(j) A(i, j) * (0 <= j < K)`, and \
+    `A(i, j + 1)` begins at 1";
+
 const POSITION: &str =
     "`(k = pos(A(i, j)))`: the iterator `k` is where `A` stores its element `(i, j)`";
 
 /// `pos(..)`
 fn is_position(node: &Node) -> bool {
-    matches!(&node.kind, NodeKind::Call { tensor, .. } if tensor.text == "pos")
+    matches!(&node.kind, NodeKind::Call { tensor, .. } if tensor.text == POS)
 }
 
 /// `k = pos(T(i, j))`, or `pos(T(i, j)) = k`.
@@ -479,7 +524,7 @@ fn integer(node: Node, operators: &mut usize) -> Result<Expr> {
             }
             return Ok(left);
         }
-        NodeKind::Call { tensor, .. } if tensor.text == "pos" => {
+        NodeKind::Call { tensor, .. } if tensor.text == POS => {
             let error = error("E0009", "a position in an integer expression", span, "not alone");
             return Err(with_hint(
                 error,

@@ -2,17 +2,31 @@
 //!
 //! Sugar ends here: `a - b` is `a + (-1) * b`, `A(i)^2` is `pow(A(i), 2)`, `relu(a)` is `max(a, 0)`.
 
+use std::f64::consts::FRAC_1_SQRT_2;
+
 use dastac_elements::{Element, Function};
 
-use super::node::{Node, NodeKind};
+use super::node::{Node, NodeKind, POS};
 use super::{Parser, Result, error, with_hint, words};
 use crate::ast::{CompareOp, Name, Operation, Reduction, Span, Term};
 use crate::diagnostic::Diagnostic;
 use crate::hint::similar;
 
 /// Functions that are others by another name, or made of others.
-const SUGAR: [&str; 9] =
-    ["relu", "sigmoid", "square", "clip", "minimum", "maximum", "reciprocal", "where", "not"];
+const SUGAR: [&str; 12] = [
+    "relu",
+    "sigmoid",
+    "silu",
+    "gelu",
+    "softplus",
+    "square",
+    "clip",
+    "minimum",
+    "maximum",
+    "reciprocal",
+    "where",
+    "not",
+];
 
 impl Term {
     /// The number 1.
@@ -90,15 +104,12 @@ pub(super) fn divide(terms: &mut Vec<Term>, divisor: Term, span: Span) {
     }
 }
 
-/// Whether no value is 0 where the conditions among its factors hold: `all(j) A(i, j) * (j < i)` -> `((or(j) (A(i, j) =
-/// 0) * (j < i)) = 0)`.
-pub(super) fn all_hold(reduction: Reduction, body: Term, span: Span) -> Term {
-    let factors = match body {
-        Term::Product(factors, _) => factors,
-        other => vec![other],
-    };
-    let (mut found, mut values): (Vec<Term>, Vec<Term>) =
-        factors.into_iter().partition(Term::is_condition);
+/// Whether no value is 0 where conditions hold: `all(j) A(i, j) * (j < i)` -> `((or(j) (A(i, j) = 0) * (j < i)) = 0)`.
+pub(super) fn all_hold(
+    reduction: Reduction,
+    (mut found, mut values): (Vec<Term>, Vec<Term>),
+    span: Span,
+) -> Term {
     if values.is_empty() {
         values = std::mem::take(&mut found);
     }
@@ -121,7 +132,7 @@ pub(super) fn all_hold(reduction: Reduction, body: Term, span: Span) -> Term {
 pub(super) fn is_value(node: &Node) -> bool {
     match &node.kind {
         NodeKind::Number { .. } | NodeKind::Name(_) => false,
-        NodeKind::Call { tensor, .. } => tensor.text != "pos",
+        NodeKind::Call { tensor, .. } => tensor.text != POS,
         NodeKind::Power(..) | NodeKind::Reduced(..) => true,
         NodeKind::Neg(inner) | NodeKind::Paren(inner) => is_value(inner),
         NodeKind::Floor(one, other) | NodeKind::Either(one, other) => {
@@ -146,6 +157,12 @@ fn operation(name: &str) -> Option<Operation> {
             None => Operation::Cast(element()?),
         },
     })
+}
+
+/// Whether an operation takes so many arguments: the least and the largest are of two and more.
+fn takes(operation: Operation, arguments: usize) -> bool {
+    let is_extreme = matches!(operation, Operation::Min | Operation::Max);
+    operation.arity() == arguments || is_extreme && arguments > 2
 }
 
 /// A function that does not exist, and what may have been meant.
@@ -173,9 +190,9 @@ impl Parser<'_> {
     pub(super) fn is_function(&self, name: &str, arguments: &[Node]) -> bool {
         let known = operation(name).is_some() || SUGAR.contains(&name);
         // A name with values in parentheses is meant to be one.
-        let known = known || name != "pos" && arguments.iter().any(is_value);
+        let known = known || name != POS && arguments.iter().any(is_value);
         // `max()` is a scalar, and `max(i)` an element.
-        let fits = operation(name).is_none_or(|one| one.arity() == arguments.len())
+        let fits = operation(name).is_none_or(|one| takes(one, arguments.len()))
             || arguments.iter().any(is_value);
         known && fits && !arguments.is_empty() && !self.heads.contains(name)
     }
@@ -196,7 +213,11 @@ impl Parser<'_> {
             (_, Some(operation)) => operation.arity(),
             _ => 1,
         };
-        if found != arity {
+        let fits = match operation(text) {
+            Some(operation) => takes(operation, found),
+            None => found == arity,
+        };
+        if !fits {
             let arguments = |count: usize| match count {
                 1 => "1 argument".to_string(),
                 count => format!("{count} arguments"),
@@ -210,20 +231,46 @@ impl Parser<'_> {
                         "over all elements: `y(i) := {text}(j) A(i, j)`, `s() := {text}(i, j) A(i, j)`"
                     ),
                 ),
+                ("log", 2) => with_hint(error, "the logarithm to base `b` is `log(a) / log(b)`"),
+                ("round", 2) => with_hint(error, "two decimals are `round(100 * a) / 100`"),
                 _ => error,
             });
         }
         let mut values = values.into_iter();
         let mut next = || values.next().unwrap_or(Term::one(span));
+        let exponential = Operation::Function(Function::Exp);
         Ok(match (name.text.as_str(), operation(&name.text)) {
             ("relu", _) => call(Operation::Max, vec![next(), number(0.0, span)], span),
             ("square", _) => {
                 let power = Operation::Function(Function::Pow);
                 call(power, vec![next(), number(2.0, span)], span)
             }
+            // x / (1 + exp(-x))
+            ("silu", _) => {
+                let value = next();
+                let below = call(exponential, vec![negated(value.clone(), span)], span);
+                quotient(value, Term::Sum(vec![Term::one(span), below], span), span)
+            }
+            // x * (1 + erf(x / sqrt(2))) / 2
+            ("gelu", _) => {
+                let value = next();
+                let scaled = vec![value.clone(), number(FRAC_1_SQRT_2, span)];
+                let error = Operation::Function(Function::Erf);
+                let part = call(error, vec![Term::Product(scaled, span)], span);
+                let share = Term::Sum(vec![Term::one(span), part], span);
+                Term::Product(vec![number(0.5, span), value, share], span)
+            }
+            // max(x, 0) + log1p(exp(-abs(x))), which is log(1 + exp(x)) without overflow
+            ("softplus", _) => {
+                let value = next();
+                let magnitude = call(Operation::Function(Function::Abs), vec![value.clone()], span);
+                let small = call(exponential, vec![negated(magnitude, span)], span);
+                let rest = call(Operation::Function(Function::Log1p), vec![small], span);
+                let positive = call(Operation::Max, vec![value, number(0.0, span)], span);
+                Term::Sum(vec![positive, rest], span)
+            }
             ("reciprocal", _) => quotient(Term::one(span), next(), span),
             ("sigmoid", _) => {
-                let exponential = Operation::Function(Function::Exp);
                 let below = call(exponential, vec![negated(next(), span)], span);
                 let divisor = Term::Sum(vec![Term::one(span), below], span);
                 quotient(Term::one(span), divisor, span)
@@ -231,6 +278,10 @@ impl Parser<'_> {
             ("clip", _) => {
                 let above = call(Operation::Max, vec![next(), next()], span);
                 call(Operation::Min, vec![above, next()], span)
+            }
+            (_, Some(operation @ (Operation::Min | Operation::Max))) => {
+                let first = next();
+                values.fold(first, |one, other| call(operation, vec![one, other], span))
             }
             (_, Some(operation)) => call(operation, values.collect(), span),
             ("not", _) => {

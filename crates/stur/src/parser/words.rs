@@ -35,11 +35,18 @@ pub(super) fn reduction(word: &str) -> Option<&'static str> {
 }
 
 /// What stands for a function that does not exist.
-pub(super) fn function(word: &str) -> Option<&'static str> {
+pub(crate) fn function(word: &str) -> Option<&'static str> {
     Some(match word {
         "conjugate" | "re" | "im" => {
             "of complex numbers there are `conj(z)`, `real(z)`, `imag(z)` and `abs(z)`; `complex(a, b)` is `a + b i`"
         }
+        "swish" => "this is `silu`",
+        "elu" => "this is `where(a > 0, a, expm1(a))`",
+        "leaky_relu" => "this is `where(a > 0, a, a / 100)`",
+        "logit" => "this is `log(a / (1 - a))`",
+        "erfc" => "this is `1 - erf(a)`",
+        "heaviside" | "step" => "a step is a comparison: `(a > 0)`",
+        "isnan" => "this is `(a != a)`",
         "ln" => "the natural logarithm is `log`",
         "softmax" => SOFTMAX,
         "sum" | "prod" | "mean" | "var" | "std" | "norm" | "count" | "any" | "all" | "argmax"
@@ -56,6 +63,25 @@ pub(super) fn function(word: &str) -> Option<&'static str> {
         "trace" => "a trace is `t() := A(i, i)`",
         "outer" => "an outer product is `C(i, j) := x(i) * y(j)`",
         "einsum" => "a rule is an einsum: `C(i, k) := A(i, j) * B(j, k)`",
+        "delta" | "kron" => "this is a comparison: `(i = j)`",
+        "diag" | "diagonal" => {
+            "a diagonal is `d(i) := A(i, i)`, a diagonal matrix `D(i, i) := d(i)`"
+        }
+        "len" | "size" | "shape" => "sizes are symbols: `symbols: N`",
+        "allclose" | "isclose" => {
+            "this is `abs(a - b) < 0.00001`; of all elements `all(i) abs(x(i) - y(i)) < 0.00001`"
+        }
+        "sort" | "median" | "quantile" | "percentile" => {
+            "nothing is sorted; how many are less is `count(j) x(j) < x(i)`"
+        }
+        "fmax" => "the larger one is `max(a, b)`",
+        "fmin" => "the smaller one is `min(a, b)`",
+        "clamp" => "this is `clip(a, low, high)`",
+        "det" | "inv" | "inverse" | "solve" | "eig" | "svd" => {
+            "a rule computes sums of products: nothing is factored"
+        }
+        "cumsum" => "a cumulative sum has a comparison: `y(i) := sum(j) x(j) * (j <= i)`",
+        "cumprod" => "a cumulative product has a comparison: `y(i) := prod(j) x(j) * (j <= i)`",
         "eye" | "identity" => "the identity is a comparison: `(i = j)`",
         "ones" => "ones are the number `1`",
         "zeros" => "elements that no rule gives are 0",

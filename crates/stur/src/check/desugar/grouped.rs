@@ -1,28 +1,49 @@
 //! What comparisons stand beside in minima, maxima and products as one value, so that they restrict points:
-//! `max(i) 2 * x(i) * (i < k)` -> `max(i) (2 * x(i)) * (i < k)`.
+//! `max(i) 2 * x(i) * (i < k)` -> `max(i) (2 * x(i)) * (i < k)`. What `or(..)` cannot take apart is whether a value is
+//! not 0: `any(i) a(i) - b(i)` -> `any(i) (a(i) - b(i) != 0)`.
 
-use crate::ast::{ReduceOp, RuleItem, Term};
+use crate::ast::{ReduceOp, Reduction, RuleItem, Term};
+use crate::parser::statistics::{apart, is_not_zero, product};
 
 /// A rule with such reductions, its own and those within it.
 pub(super) fn rule(rule: &mut RuleItem) {
     within(&mut rule.body);
-    if let Some(reduction) = &rule.reduction
-        && takes_values(reduction.operator)
-    {
-        group(&mut rule.body);
+    if let Some(reduction) = &rule.reduction {
+        reduced(reduction, &mut rule.body);
     }
 }
 
-fn takes_values(operator: ReduceOp) -> bool {
-    matches!(operator, ReduceOp::Min | ReduceOp::Max | ReduceOp::Prod)
+fn reduced(reduction: &Reduction, body: &mut Term) {
+    match reduction.operator {
+        ReduceOp::Min | ReduceOp::Max | ReduceOp::Prod => group(body),
+        ReduceOp::Or if !is_product_of_elements(body) => {
+            let span = body.span();
+            let (mut factors, values) = apart(match &mut *body {
+                Term::Product(factors, _) => std::mem::take(factors),
+                other => vec![other.clone()],
+            });
+            factors.push(is_not_zero(product(values, span), span));
+            *body = product(factors, span);
+        }
+        _ => {}
+    }
+}
+
+/// Whether a term is a product that `or(..)` takes as it is: without sums and reciprocals.
+fn is_product_of_elements(term: &Term) -> bool {
+    match term {
+        Term::Sum(..)
+        | Term::Access { reciprocal: true, .. }
+        | Term::Number { reciprocal: true, .. } => false,
+        Term::Product(factors, _) => factors.iter().all(is_product_of_elements),
+        _ => true,
+    }
 }
 
 fn within(term: &mut Term) {
     term.parts_mut().iter_mut().for_each(within);
-    if let Term::Reduced { reduction, body, .. } = term
-        && takes_values(reduction.operator)
-    {
-        group(body);
+    if let Term::Reduced { reduction, body, .. } = term {
+        reduced(reduction, body);
     }
 }
 
@@ -32,8 +53,8 @@ fn group(body: &mut Term) {
     flatten(factors, &mut all);
     let (mut conditions, values): (Vec<Term>, Vec<Term>) =
         all.into_iter().partition(Term::is_condition);
-    if !conditions.is_empty() && values.len() > 1 {
-        conditions.push(Term::Product(values, *span));
+    if !conditions.is_empty() && !values.is_empty() {
+        conditions.push(product(values, *span));
         *factors = conditions;
     }
 }
