@@ -271,7 +271,9 @@ class Array(NDArrayOperatorsMixin):
         return "\n".join(lines)
 
     def __reduce__(self) -> Any:
-        return Array, (self._node,)
+        node = self._node
+        # What pickles go through by recursion.
+        return Array, (node if len(_graph.pending([node])) < 50 else leaf(compute(node)),)
 
 
 def _wrapped(made: Any) -> Any:

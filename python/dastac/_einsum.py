@@ -18,6 +18,9 @@ from .errors import InputError
 
 __all__ = ["einsum"]
 
+#: How many sparse operands one product has at most.
+SPARSE = 6
+
 
 def einsum(subscripts: str, *operands: Any, out: Any = None, format: str | None = None) -> Any:
     """A sum of products, as in NumPy, of dense, sparse and structured arrays.
@@ -130,14 +133,20 @@ def product(subscripts: str, nodes: list[Node]) -> Node:
     def plain() -> bool:
         return all(not _graph.is_sparse(n) and not (isinstance(n, Leaf) and n.structure) for n in nodes)
 
+    def step(taken: list[int]) -> None:
+        rest = [part for at, part in enumerate(parts) if at not in taken]
+        chosen = [parts[at] for at in taken]
+        needed = set(head).union(*(labels for _, labels in rest))
+        to = "".join(sorted(set("".join(labels for _, labels in chosen)) & needed))
+        parts[:] = [*rest, (made(chosen, to), to)]
+
+    while sum(_graph.is_sparse(node) for node, _ in parts) > SPARSE:
+        sparse = [at for at, (node, _) in enumerate(parts) if _graph.is_sparse(node)]
+        first = set(parts[sparse[0]][1])
+        step(sorted(sparse, key=lambda at: -len(first & set(parts[at][1])))[:SPARSE])
     if len(parts) > 2 and plain():
         like = [np.broadcast_to(np.float64(0), node.shape) for node in nodes]
         steps = np.einsum_path(f"{','.join(inputs)}->{head}", *like, optimize="greedy")[0][1:]
-        for step in steps[:-1]:
-            taken = [parts[at] for at in step]
-            rest = [part for at, part in enumerate(parts) if at not in step]
-            needed = set(head).union(*(labels for _, labels in rest))
-            to = "".join(sorted(set("".join(labels for _, labels in taken)) & needed))
-            parts = [*rest, (made(taken, to), to)]
+        for taken in steps[:-1]:
+            step(list(taken))
     return made(parts, head)
-

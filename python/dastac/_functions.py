@@ -19,7 +19,8 @@ class Form:
     text: str
     #: Whether it is 0 where: `all` operands are, `any` is, or never.
     zero: str = ""
-    is_sum: bool = False
+    #: How the language takes it: see `Elementwise.kind`.
+    kind: str = "function"
     is_complex: bool = False
     #: Whether integers have it as they do in NumPy.
     is_integer: bool = False
@@ -46,14 +47,15 @@ def _elements(name: str, word: str, zero: str = "all") -> Form:
 
 
 _FORMS = [
-    Form(np.add, "({0} + {1})", "all", is_sum=True, is_complex=True, is_integer=True),
-    Form(np.subtract, "({0} - {1})", "all", is_sum=True, is_complex=True, is_integer=True),
-    Form(np.negative, "(-1 * {0})", "all", is_complex=True, is_integer=True),
-    Form(np.positive, "{0}", "all", is_complex=True, is_integer=True),
-    Form(np.multiply, "{0} * {1}", "any", is_complex=True, is_integer=True),
-    Form(np.divide, "{0} / {1}", "first", divides=True),
+    Form(np.add, "({0} + {1})", "all", "sum", is_complex=True, is_integer=True),
+    Form(np.subtract, "({0} - {1})", "all", "sum", is_complex=True, is_integer=True),
+    Form(np.negative, "(-1 * {0})", "all", "product", is_complex=True, is_integer=True),
+    Form(np.positive, "{0}", "all", "product", is_complex=True, is_integer=True),
+    Form(np.multiply, "{0} * {1}", "any", "product", is_complex=True, is_integer=True),
+    Form(np.divide, "{0} / {1}", "first", "product", divides=True),
     Form(np.floor_divide, "({0} // {1})", "first", is_integer=True, divides=True),
     Form(np.remainder, "({0} % {1})", "first", is_integer=True, divides=True),
+    Form(np.square, "({0})^2", "all", is_complex=True, is_integer=True),
     Form(np.power, "pow({0}, {1})"),
     Form(np.maximum, "max({0}, {1})", "all", is_integer=True),
     Form(np.minimum, "min({0}, {1})", "all", is_integer=True),

@@ -14,11 +14,20 @@ DType = np.dtype[Any]
 
 
 class _Computed:
-    """What nodes remember: their values, once they are computed."""
+    """What nodes remember: their values, once they are computed, and what is asked of them again and again."""
 
     _computed: Any = None
     #: The same as an operand.
     _leaf: Leaf | None = None
+    #: Whether it is stored as what is not zero.
+    _sparse: bool
+    #: Whether no element is known to be zero before it is computed.
+    _plain: bool
+
+    def __post_init__(self) -> None:
+        node: Any = self
+        object.__setattr__(self, "_sparse", _is_sparse(node))
+        object.__setattr__(self, "_plain", _is_plain(node))
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if name not in ("_computed", "_leaf")}
@@ -28,6 +37,12 @@ def remember(node: Node, value: Any) -> Any:
     """Keeps the values of a node with it."""
     object.__setattr__(node, "_computed", value)
     return value
+
+
+def forget(node: Node) -> None:
+    """Drops the values of a node."""
+    object.__setattr__(node, "_computed", None)
+    object.__setattr__(node, "_leaf", None)
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,8 +82,8 @@ class Elementwise(_Computed):
     dtype: DType
     #: Whether the result is 0 where all operands are.
     keeps_zeros: bool
-    #: Whether it is a sum of the operands, so that products in them need no array of their own.
-    is_sum: bool = False
+    #: How the language takes it: a `sum`, a `product`, or a `function`, whose operands it does not multiply out.
+    kind: str = "function"
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,15 +106,19 @@ def transposed(node: Node, order: Sequence[int]) -> Product:
     return Product(((node, tuple(range(len(order)))),), tuple(order), shape, node.dtype)
 
 
-def untransposed(node: Node, labels: tuple[int, ...]) -> tuple[Node, tuple[int, ...]]:
-    """An operand that has its dimensions in another order as what it is made of, with the labels in that order."""
-    while isinstance(node, Product) and len(node.operands) == 1 and node._computed is None:
-        inner, own = node.operands[0]
-        if sorted(node.head) != sorted(own) or len(set(own)) != len(own):
-            break
-        labels = tuple(labels[node.head.index(label)] for label in own)
-        node = inner
-    return node, labels
+def is_view(node: Node) -> bool:
+    """Whether it has the elements of its operand, with dimensions in another order or with new ones of extent 1."""
+    if not isinstance(node, Product) or len(node.operands) != 1 or node._computed is not None:
+        return False
+    own = node.operands[0][1]
+    return len(set(own)) == len(own) and set(own) <= set(node.head)
+
+
+def viewed(node: Node) -> Node:
+    """What a view is one of."""
+    while isinstance(node, Product) and is_view(node):
+        node = node.operands[0][0]
+    return node
 
 
 def summed(node: Node, axes: Sequence[int], dtype: DType) -> Product:
@@ -145,18 +164,46 @@ def leaves_of(node: Node) -> Sequence[Leaf]:
 
 def is_plain(node: Node) -> bool:
     """Whether no element is known to be zero before it is computed."""
-    return all(leaf.format is None and leaf.structure is None for leaf in leaves_of(node))
+    return node._plain
 
 
 def is_sparse(node: Node) -> bool:
     """Whether it is stored as what is not zero."""
+    return node._sparse
+
+
+def _is_plain(node: Node) -> bool:
+    if isinstance(node, Leaf):
+        return node.format is None and node.structure is None
+    return all([one._plain for one in operands_of(node)])
+
+
+def _is_sparse(node: Node) -> bool:
     if isinstance(node, Leaf):
         return node.format is not None
     if isinstance(node, Elementwise):
         operands = [one for one in node.operands if one.shape]
-        same = all(one.shape == node.shape for one in operands)
-        return node.keeps_zeros and same and bool(operands) and all(is_sparse(one) for one in operands)
+        if node.kind == "product" and node.keeps_zeros:
+            return any([one._sparse and one.shape == node.shape for one in operands])
+        same = all([one.shape == node.shape for one in operands])
+        return node.keeps_zeros and same and bool(operands) and all([one._sparse for one in operands])
     if isinstance(node, Product):
-        covered = {label for one, labels in node.operands if is_sparse(one) for label in labels}
+        covered = {label for one, labels in node.operands if one._sparse for label in labels}
         return len(node.head) >= 2 and covered >= set(node.head)
     return False
+
+
+def pending(nodes: Sequence[Node]) -> list[Node]:
+    """The nodes that have yet to be computed for some nodes, each behind those that it is computed from; no leaves."""
+    order: list[Node] = []
+    seen: set[int] = set()
+    waiting: list[tuple[Node, bool]] = [(node, False) for node in reversed(nodes)]
+    while waiting:
+        node, is_done = waiting.pop()
+        if is_done:
+            order.append(node)
+        elif id(node) not in seen and not isinstance(node, Leaf) and node._computed is None:
+            seen.add(id(node))
+            waiting.append((node, True))
+            waiting.extend([(one, False) for one in reversed(operands_of(node))])
+    return order

@@ -81,8 +81,10 @@ def ufunc(function: Any, inputs: Sequence[Any]) -> Any:
         same = inputs[0].dtype if not isinstance(inputs[0], Scalar) else None
         if same == np.power.resolve_dtypes((same, type(inputs[1]), None))[-1]:
             return ufunc(POWERS[inputs[1].real], inputs[:1])
-    if function is np.square and inputs[0].dtype != np.bool_:
-        return ufunc(np.multiply, (inputs[0], inputs[0]))
+    if function is np.multiply and inputs[0] is inputs[1] and inputs[0].dtype != np.bool_:
+        function, inputs = np.square, inputs[:1]
+    if function is np.square and isinstance(inputs[0], Leaf) and not _graph.is_plain(inputs[0]):
+        function, inputs = np.multiply, (inputs[0], inputs[0])
     form = UFUNCS.get(function)
     if form is None:
         return eager(function, inputs)
@@ -101,7 +103,7 @@ def ufunc(function: Any, inputs: Sequence[Any]) -> Any:
         operands = (*operands[:-1], leaf(dense(operands[-1])))
     shape = broadcast(operands)
     zeros = form.keeps_zeros(operands)
-    return Elementwise(form.text, operands, shape, dtype, zeros, form.is_sum)
+    return Elementwise(form.text, operands, shape, dtype, zeros, form.kind)
 
 
 def is_computed(form: Form, inputs: Sequence[Any], dtype: np.dtype[Any]) -> bool:

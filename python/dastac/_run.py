@@ -32,6 +32,8 @@ class Plan(NamedTuple):
 _PLANS: OrderedDict[Hashable, Plan] = OrderedDict()
 _LOCK = Lock()
 _KEPT = 1024
+#: How many nodes one program computes at most.
+LARGEST = 64
 
 
 def described(nodes: Sequence[Node], formats: Sequence[str | None]) -> tuple[Hashable, list[Leaf]]:
@@ -60,7 +62,7 @@ def described(nodes: Sequence[Node], formats: Sequence[str | None]) -> tuple[Has
             made = ("product", ones, node.dtype, factors, node.head)
         elif isinstance(node, Elementwise):
             operands = tuple([place(operand) for operand in node.operands])
-            flags = (node.keeps_zeros, node.is_sum)
+            flags = (node.keeps_zeros, node.kind)
             made = ("elements", ones, node.dtype, operands, node.form, flags)
         else:
             made = ("reduction", ones, node.dtype, place(node.operand), node.word, node.axes)
@@ -70,6 +72,37 @@ def described(nodes: Sequence[Node], formats: Sequence[str | None]) -> tuple[Has
 
     order = tuple([place(node) for node in nodes])
     return (tuple(described), order, tuple(formats)), leaves
+
+
+def _cut(nodes: Sequence[Node]) -> list[Node]:
+    """The nodes to compute before, each after those that it is computed from, so that no program is too large."""
+    order = _graph.pending(nodes)
+    if len(order) <= LARGEST:
+        return []
+    cuts: list[Node] = []
+    weights: dict[int, int] = {}
+    for node in order[:-1]:
+        # Nodes that are used several times are counted several times, and then counted again.
+        weight = 1 + sum([weights.get(id(one), 0) for one in _graph.operands_of(node)])
+        if weight > LARGEST // 2:
+            weight = _size(node, weights, weight)
+        if weight > LARGEST // 2 and not _graph.is_view(node):
+            cuts.append(node)
+            weight = 0
+        weights[id(node)] = weight
+    return cuts
+
+
+def _size(node: Node, weights: dict[int, int], most: int) -> int:
+    """How many nodes are computed with a node."""
+    seen: set[int] = set()
+    waiting = [node]
+    while waiting and len(seen) < most:
+        one = waiting.pop()
+        if id(one) not in seen:
+            seen.add(id(one))
+            waiting.extend([inner for inner in _graph.operands_of(one) if weights.get(id(inner), 0)])
+    return len(seen)
 
 
 def program_of(node: Node, format: str | None = None) -> tuple[Program, Written]:
@@ -86,7 +119,18 @@ def run(
     out: Any = None,
     packed: Sequence[str] = (),
 ) -> Any:
-    """Computes nodes by one program; one result, or a tuple of several."""
+    """Computes nodes by one program; one result, or a tuple of several. Parts of large ones are computed before."""
+    cuts = _cut(nodes)
+    try:
+        for node in cuts:
+            compute(node)
+        return _run(nodes, formats, name, out, packed)
+    finally:
+        for node in cuts:
+            _graph.forget(node)
+
+
+def _run(nodes: Sequence[Node], formats: Sequence[str | None], name: str, out: Any, packed: Sequence[str]) -> Any:
     key, leaves = described(nodes, formats)
     plan = _PLANS.get(key)
     options: dict[str, Any] = {} if out is None else {"out": out}
