@@ -1,6 +1,6 @@
 //! How much a run computes, from the iteration domains of its statements.
 
-use dastac_stur::ast::PLACE;
+use dastac_stur::ast::{CompareOp, Operation};
 use dastac_stur::infer::{Inferred, InferredRule, Read, Statement};
 use dastac_stur::program::{Applied, Scalar};
 
@@ -81,9 +81,13 @@ fn iterations_of<'r>(
     let counted = |statement: &Statement| {
         let dynamic = |read: &Read| inferred.program.tensor(read.tensor).format.is_some();
         let chosen = |one: &Applied| {
-            let is_place =
-                |part: &Scalar| matches!(part, Scalar::Index(name) if name.contains(PLACE));
-            matches!(&one.value, Scalar::Apply(_, parts) if parts.iter().any(is_place))
+            let mut found = false;
+            one.value.visit(&mut |part| {
+                if let Scalar::Apply(Operation::Compare(CompareOp::Eq), parts) = part {
+                    found |= parts.iter().any(|part| matches!(part, Scalar::Index(_)));
+                }
+            });
+            found
         };
         if !statement.is_exact()
             || statement.reads.iter().any(dynamic)

@@ -6,12 +6,35 @@
 use std::collections::BTreeSet;
 
 use dastac_formats::level::Role;
-use dastac_loops::{If, Index, Stmt, Value, While};
+use dastac_loops::{If, Index, Stmt, Value, VarId, While};
+use dastac_stur::semiring::Semiring;
 
 use super::builder::{Builder, Range};
-use super::kernel::{Factor, IterateError};
+use super::kernel::{Factor, IterateError, Product};
 use super::level::{Sparse, SubscriptRole};
-use super::state::State;
+use super::state::{At, State};
+
+/// A cursor whose gaps are all points of a state.
+struct Gap {
+    cursor: usize,
+    /// The number of the element that is not stored there.
+    absent: usize,
+    /// Whether the first of them decides; else all are the same.
+    first: bool,
+}
+
+/// More than any coordinate.
+const MOST: f64 = (1u64 << 53) as f64 - 1.0;
+
+/// Whether a product is an iterator, or more than each of its values: `where(m(i) = 0, j, inf)`.
+fn grows(product: &Product, iterator: VarId) -> bool {
+    let [Value::Select(parts)] = &product.values[..] else { return false };
+    let [test, value, Value::Const(other)] = &**parts else { return false };
+    product.coefficient == 1.0
+        && !test.mentions(iterator)
+        && *value == Value::FromIndex(Index::Var(iterator))
+        && *other >= MOST
+}
 
 impl Builder<'_> {
     /// The cursors that walk what a state must not find, with the numbers of these elements among its product's.
@@ -57,11 +80,12 @@ impl Builder<'_> {
         Some(state)
     }
 
-    /// Products that are the same number at all coordinates of a range that a level does *not* store, where adding it
-    /// once is enough: it is added if the level has fewer positions than the range has coordinates.
+    /// Products that have the same value at all coordinates of a range that a level does *not* store: it is added if the
+    /// level has fewer positions than the range has coordinates, once where that is enough, else times the difference.
     ///
     /// They are taken out of `states`. Before -> after, `y(i) := max(j) A(i, j)`: a walk over all `j` -> `if A.pos1[i +
-    /// 1] - A.pos1[i] < M { y[i] max= 0 }`, and the row's positions.
+    /// 1] - A.pos1[i] < M { y[i] max= 0 }`, and the row's positions; `y(i) := sum(j) (A(i, j) - m(i))^2`: `y[i] += (M -
+    /// (A.pos1[i + 1] - A.pos1[i])) * m[i]^2`, and these.
     pub(super) fn in_gaps(
         &mut self,
         iterator: usize,
@@ -73,12 +97,19 @@ impl Builder<'_> {
         let mut others = Vec::new();
         for mut state in std::mem::take(states) {
             match self.gap(iterator, &state, sparse) {
-                Some((cursor, absent)) => {
+                Some(Gap { cursor, absent, first: true }) => {
+                    state.absent.insert(absent);
+                    body.push(self.in_first_gap(iterator, range, &state, &sparse[cursor]));
+                }
+                Some(Gap { cursor, absent, first: false }) => {
                     let cursor = &sparse[cursor].cursor;
                     let stored = cursor.end.clone() - cursor.start.clone();
-                    let some = stored.less(range.end() - range.first());
+                    let all = range.end() - range.first();
+                    let some = stored.clone().less(all.clone());
                     state.absent.insert(absent);
-                    body.push(Stmt::when(some, self.unless_stored(&state)?));
+                    let once = self.adds_once(state.product);
+                    let times = (!once).then(|| all - stored);
+                    body.push(Stmt::when(some, self.store_times(&state, times)));
                 }
                 None => others.push(state),
             }
@@ -87,18 +118,56 @@ impl Builder<'_> {
         Ok(body)
     }
 
-    /// The cursor whose gaps are all points of a state, with the number of the element that is not stored there.
-    fn gap(&self, iterator: usize, state: &State, sparse: &[Sparse]) -> Option<(usize, usize)> {
+    /// The least coordinate of a range that a level does not store, at which a product is added.
+    ///
+    /// Before -> after, in `min(j) where(A(i, j) = m(i), j, inf)`: a walk over all `j` -> a search for the first one
+    /// whose position is not that of the row's begin plus `j`.
+    fn in_first_gap(
+        &mut self,
+        iterator: usize,
+        range: &Range,
+        state: &State,
+        level: &Sparse,
+    ) -> Stmt {
+        let [low, high] = ["low", "high"].map(|name| self.function.fresh_var(name));
+        let cursor = &level.cursor;
+        let middle = (Index::Var(low) + Index::Var(high)).floor_div(2);
+        let place = cursor.place.rebuild(&|leaf| match leaf {
+            Index::Var(var) if *var == cursor.position => middle.clone(),
+            other => other.clone(),
+        });
+        let start = cursor.start.clone();
+        let before = (place + start.clone()).equal(middle.clone() + range.first());
+        let next = vec![
+            Index::select(before.clone(), middle.clone() + 1, Index::Var(low)),
+            Index::select(before, Index::Var(high), middle),
+        ];
+        let condition = Index::Var(low).less(Index::Var(high));
+        let vars = vec![(low, start.clone()), (high, cursor.end.clone())];
+        let least = Index::Var(low) - start + range.first();
+        self.values.insert(iterator, least.clone());
+        let body = self.store(state);
+        self.values.remove(&iterator);
+        let after = vec![Stmt::when(least.less(range.end()), body)];
+        Stmt::While(While { vars, condition, body: Vec::new(), next, after })
+    }
+
+    /// The cursor whose gaps are all points of a state.
+    fn gap(&self, iterator: usize, state: &State, sparse: &[Sparse]) -> Option<Gap> {
         let product = &self.kernel.products[state.product];
-        let number =
-            product.values.iter().try_fold(product.coefficient, |number, value| match value {
-                Value::Const(value) => Some(number * value),
-                _ => None,
-            });
-        let constant = number.is_some_and(|number| self.kernel.semiring.is_idempotent(number))
-            && product.factors.is_empty()
-            && product.defined.is_empty()
-            && product.tests.is_empty();
+        let var = VarId(u32::try_from(iterator).ok()?);
+        let factors = product.factors.iter().zip(&state.places);
+        let mut factors = factors.map(|(factor, place)| {
+            let is_same = factor.subscripts.iter().all(|linear| linear.coefficient(iterator) == 0);
+            factor.position.is_none() && is_same && matches!(place.at, At::Position(_))
+        });
+        let same = (self.adds_once(state.product) || self.kernel.semiring == Semiring::SumTimes)
+            && product.values.iter().all(|value| !value.mentions(var));
+        let first = !same && self.kernel.semiring == Semiring::Min && grows(product, var);
+        let constant = (same || first)
+            && factors.all(|is_same| is_same)
+            && product.tests.iter().all(|test| !test.mentions(var))
+            && product.defined.is_empty();
         let others = (0..self.kernel.iterators.len()).filter(|other| *other != iterator);
         let last =
             others.filter(|other| product.mentions(*other)).all(|other| self.is_known(other));
@@ -117,7 +186,26 @@ impl Builder<'_> {
         let all = level.cursor.above && level.cursor.below && level.cursor.step == 1;
         let left = product.absent.len() - state.absent.len();
         let plain = all && level.unique && level.cursor.width == Index::Const(1);
-        (plain && left == 1 && below.all(|level| level.is_full())).then_some((cursor, absent))
+        let ascends = level.ordered && !level.reversed;
+        (plain && left == 1 && (ascends || !first) && below.all(|level| level.is_full()))
+            .then_some(Gap { cursor, absent, first })
+    }
+
+    /// Whether adding a product's value several times is adding it once.
+    fn adds_once(&self, product: usize) -> bool {
+        let product = &self.kernel.products[product];
+        let of_all = [Semiring::SumTimes, Semiring::Prod];
+        if !of_all.contains(&self.kernel.semiring) {
+            return true;
+        }
+        let number =
+            product.values.iter().try_fold(product.coefficient, |number, value| match value {
+                Value::Const(value) => Some(number * value),
+                _ => None,
+            });
+        number.is_some_and(|number| self.kernel.semiring.is_idempotent(number))
+            && product.factors.is_empty()
+            && product.tests.is_empty()
     }
 
     /// What is done at a state's point unless elements are stored that must not be.

@@ -11,6 +11,11 @@ use super::state::{At, State};
 impl Builder<'_> {
     /// What is added to an element of the result.
     pub(super) fn store(&self, state: &State) -> Vec<Stmt> {
+        self.store_times(state, None)
+    }
+
+    /// What is added to an element of the result, several times in a sum.
+    pub(super) fn store_times(&self, state: &State, times: Option<Index>) -> Vec<Stmt> {
         let product = &self.kernel.products[state.product];
         let mut factors = Vec::new();
         if product.coefficient != self.kernel.semiring.one() {
@@ -27,6 +32,7 @@ impl Builder<'_> {
             let value = value.rebuild(&|leaf| self.leaf(leaf));
             factors.push(self.with_elements(&value, state));
         }
+        factors.extend(times.map(Value::FromIndex));
         let value = self.kernel.product_of(factors);
         let index = match self.goal.factor().map(|factor| &state.places[factor].at) {
             Some(At::Position(at)) => at.clone(),

@@ -5,7 +5,7 @@
 //! levels -> `B` is read from a copy in rows.
 
 use dastac_formats::{Format, Level};
-use dastac_iterate::{Factor, IterateError, Kernel, Operand};
+use dastac_iterate::{Factor, IterateError, Kernel, Operand, Product};
 use dastac_layout::LayoutError;
 use dastac_loops::Module;
 use dastac_stur::infer::{Inferred, InferredRule};
@@ -49,8 +49,12 @@ impl Dynamic<'_> {
         stored: &mut Vec<Stored>,
         rule: &InferredRule,
         walked: &mut Walked,
+        which: &dyn Fn(&Kernel, usize) -> bool,
     ) {
         for operand in 0..walked.tensors.len() {
+            if !which(&walked.kernel, operand) {
+                continue;
+            }
             let own = walked.kernel.operands[operand].format.clone();
             let wanted = walked.kernel.order.len();
             if own.order().is_none()
@@ -65,6 +69,34 @@ impl Dynamic<'_> {
                 walked.kernel.operands[operand] = copy;
             }
         }
+    }
+
+    /// Has the elements that a tensor does not store inside of loops over the head, if they count too and are reduced:
+    /// how many there are in a row or column is known, while loops over the head inside of others go to each of them.
+    ///
+    /// Before -> after, `y(j) := max(i) A(i, j)` of `A` in rows: all `j` for each `i` -> a copy of `A` in columns.
+    pub(super) fn with_gaps_inside(
+        &self,
+        module: &mut Module,
+        stored: &mut Vec<Stored>,
+        rule: &InferredRule,
+        walked: &mut Walked,
+    ) {
+        let definition = &self.inferred.program.rules[rule.rule.0];
+        let kernel = &walked.kernel;
+        let others = || (0..kernel.iterators.len()).filter(|at| !kernel.head.contains(at));
+        let counts = |product: &Product| {
+            !product.absent.is_empty() && others().any(|at| product.mentions(at))
+        };
+        let asked = !definition.order.is_empty() || !definition.schedule.order.is_empty();
+        if asked || !kernel.products.iter().any(counts) {
+            return;
+        }
+        walked.kernel.order = kernel.head.iter().copied().chain(others()).collect();
+        self.follow(module, stored, rule, walked, &|kernel, operand| {
+            let mut absent = kernel.products.iter().flat_map(|product| &product.absent);
+            absent.any(|factor| factor.operand == operand)
+        });
     }
 
     /// The arrays of a tensor in a format: those of a copy that is there already, or of a new one.

@@ -52,7 +52,10 @@ impl Dynamic<'_> {
             None if self.filtered(module, stored, (rule, &mut walked), function)? => {
                 return Ok((true, walked));
             }
-            None => self.choose(module, stored, rule, &mut walked, &obstacle)?,
+            None => {
+                self.with_gaps_inside(module, stored, rule, &mut walked);
+                self.choose(module, stored, rule, &mut walked, &obstacle)?;
+            }
         }
         let refused = |error| refused(self.inferred, rule, &walked, &error);
         let filled = fill(function, module, &walked.kernel).map_err(refused)?;
@@ -150,7 +153,7 @@ impl Dynamic<'_> {
             (one.kernel.order, one.kernel.gathers) = (form.order.clone(), form.gathers.clone());
             let (mut scratch, mut copies) = (module.clone(), stored.clone());
             if form.why == Some(Why::Meets) {
-                self.follow(&mut scratch, &mut copies, rule, &mut one);
+                self.follow(&mut scratch, &mut copies, rule, &mut one, &|_, _| true);
             }
             self.choose(&mut scratch, &mut copies, rule, &mut one, obstacle)?;
             (*module, *stored) = (scratch, copies);

@@ -90,12 +90,13 @@ impl Parts {
 
     /// The sum of a value where conditions hold. What values are compared with decides whether an element takes part,
     /// which may be infinite or not a number where it does not; equal labels stay factors, by which loops visit each
-    /// element once.
+    /// element once, unless a quotient in the value may be none.
     fn sum(&self, value: Term, conditions: &[Term]) -> Term {
+        let divides = has_calls(&value, &|operation| operation == Operation::Divide);
         let is_choice = |condition: &&Term| match condition {
             Term::Call { operation: Operation::Compare(how), arguments, .. } => {
                 let is_label = |side: &Term| matches!(side, Term::Index(_));
-                *how != CompareOp::Eq || !arguments.iter().any(is_label)
+                *how != CompareOp::Eq || divides || !arguments.iter().any(is_label)
             }
             other => !other.is_condition(),
         };
@@ -115,8 +116,13 @@ impl Parts {
 
     /// The sum of a value where conditions hold, divided by how often they do.
     fn mean(&self, value: Term, conditions: &[Term]) -> Term {
+        self.mean_over(value.clone(), value, conditions)
+    }
+
+    /// The mean of a value, over the elements that another one is made of.
+    fn mean_over(&self, value: Term, elements: Term, conditions: &[Term]) -> Term {
         let one = || number(1.0, self.span);
-        let counted = call(Operation::Where, vec![value.clone(), one(), one()], self.span);
+        let counted = call(Operation::Where, vec![elements, one(), one()], self.span);
         let (sum, count) = (self.sum(value, conditions), self.sum(counted, conditions));
         let mut factors = vec![sum];
         divide(&mut factors, count, self.span);
@@ -127,8 +133,8 @@ impl Parts {
     fn variance(&self, body: Term) -> Term {
         let (value, conditions) = split(body, self.span);
         let mean = negated(self.mean(value.clone(), &conditions), self.span);
-        let difference = Term::Sum(vec![value, mean], self.span);
-        self.mean(squared(difference, self.span), &conditions)
+        let difference = Term::Sum(vec![value.clone(), mean], self.span);
+        self.mean_over(squared(difference, self.span), value, &conditions)
     }
 
     /// The first place of the extreme value: the least iterator at which the value equals it.
