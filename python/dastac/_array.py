@@ -14,11 +14,11 @@ from . import _graph, _operations, _pictures
 from ._graph import Leaf, Node
 from ._indexing import indexed
 from ._leaves import leaf, with_orders
-from ._operations import Axes, Scalar
+from ._operations import Axes
 from ._protocols import array_function, array_ufunc
-from ._run import compute, returned, run
+from ._run import as_format, compute, returned, run
 from ._types import element_of
-from ._values import Parts, is_sparse, parts
+from ._values import Parts, canonical, is_sparse, parts
 from .errors import InputError
 
 __all__ = ["Array", "array", "node_of"]
@@ -110,7 +110,7 @@ class Array(NDArrayOperatorsMixin):
                 np.copyto(out, np.asarray(self))
                 return out
             return run([self._node], ["dense"], out=out)
-        return returned(self._node, run([self._node], [format]))
+        return returned(self._node, as_format(self._node, format))
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
         dense = _operations.dense(self._node)
@@ -146,8 +146,10 @@ class Array(NDArrayOperatorsMixin):
         return Array(_operations.matmul(node_of(other), self._node))
 
     def __pow__(self, other: Any) -> Array:
-        made: Array = np.power(self, other)
-        return made
+        # The square of truth values has 8 bits in NumPy, other powers of them have 64.
+        is_square = self.dtype == np.bool_ and type(other) is int and other == 2
+        made: Any = np.square(self) if is_square else np.power(self, other)
+        return made  # type: ignore[no-any-return]
 
     # Arrays are not written to: `a += b` names the sum `a`.
     __iadd__ = NDArrayOperatorsMixin.__add__
@@ -232,7 +234,8 @@ class Array(NDArrayOperatorsMixin):
 
     def all(self, axis: Axes = None, *, keepdims: bool = False) -> Array:
         """Whether no element along axes, or of all, is zero."""
-        made: Array = self._some(np.equal, axis, keepdims) == 0
+        count = math.prod(self.shape[one] for one in _operations.axes_of(self._node, axis))
+        made: Array = self._some(np.not_equal, axis, keepdims) == count
         return made
 
     def _some(self, test: Any, axis: Axes, keepdims: bool) -> Array:
@@ -242,7 +245,7 @@ class Array(NDArrayOperatorsMixin):
         """The elements in row-major order in another shape, of which one extent may be -1. The array is computed."""
         wanted = shape[0] if len(shape) == 1 and isinstance(shape[0], Sequence) else shape
         found = compute(self._node)
-        return Array(leaf(found.reshape(wanted)))
+        return Array(leaf((canonical(found) if is_sparse(found) else found).reshape(wanted)))
 
     def astype(self, dtype: Any) -> Array:
         """The elements as another type."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import sys
 from functools import lru_cache
 from typing import Any
@@ -11,8 +12,8 @@ import numpy as np
 from . import _graph
 from ._array import Array, node_of
 from ._graph import Leaf, Node, Product
-from ._operations import eager
-from ._run import compute, returned, run
+from ._operations import astype, eager, ufunc
+from ._run import as_format, compute, returned
 from ._types import is_element
 from .errors import InputError
 
@@ -55,7 +56,7 @@ def einsum(subscripts: str, *operands: Any, out: Any = None, format: str | None 
         return returned(node, compute(node))
     if isinstance(node, Leaf) or out is not None:
         return Array(node).compute(format=format, out=out)
-    return returned(node, run([node], [format]))
+    return returned(node, as_format(node, format))
 
 
 def _has_gradient(value: Any) -> bool:
@@ -121,7 +122,13 @@ def product(subscripts: str, nodes: list[Node]) -> Node:
     types = {node.dtype for node in nodes}
     dtype = next(iter(types)) if len(types) == 1 else np.result_type(*types)
     if dtype == np.bool_ or not all([is_element(one) for one in (dtype, *types)]):
-        found: Node = eager(lambda *values: np.einsum(subscripts, *values), nodes)
+        if any([_graph.is_sparse(node) for node in nodes]) and (is_element(dtype) or dtype.kind in "bu"):
+            # Sums of integers of 64 bits that go beyond end as those of fewer bits do.
+            inner = np.dtype(np.int64) if dtype.kind in "bu" else dtype
+            sums = product(subscripts, [astype(node, inner) for node in nodes])
+            made_of: Node = ufunc(np.not_equal, (sums, 0)) if dtype == np.bool_ else astype(sums, dtype)
+            return made_of
+        found: Node = eager(functools.partial(np.einsum, subscripts), nodes)
         return found
 
     def made(parts: list[tuple[Node, str]], to: str) -> Product:

@@ -11,7 +11,7 @@ from ._graph import Node
 from ._leaves import leaf
 from ._operations import dense
 from ._run import compute
-from ._values import is_sparse
+from ._values import check, is_sparse
 
 __all__ = ["indexed"]
 
@@ -28,7 +28,9 @@ def indexed(node: Node, key: Any) -> Node:
     found = compute(node)
     plain = tuple(np.asarray(one) if hasattr(one, "__array__") else one for one in keys)
     made_key: Any = plain if isinstance(key, tuple) else plain[0]
-    if is_sparse(found):
+    # To SciPy a truth value is a number.
+    if is_sparse(found) and not any(isinstance(one, (bool, np.bool_)) for one in keys):
+        check(found, "the array")
         try:
             return leaf(found[made_key])
         except (NotImplementedError, TypeError, ValueError):
@@ -36,7 +38,7 @@ def indexed(node: Node, key: Any) -> Node:
         except IndexError:
             if all(isinstance(one, (int, np.integer, slice)) for one in keys):
                 raise
-    return leaf(np.asarray(dense(node)[made_key]))
+    return leaf(np.asarray(dense(node, f"the part {key}")[made_key]))
 
 
 def _kept(keys: tuple[Any, ...], rank: int) -> list[int | None] | None:

@@ -4,69 +4,55 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from . import _graph
+from . import _graph, _sparse
 from ._functions import POWERS, UFUNCS, Form
 from ._graph import Elementwise, Leaf, Node, Product, Reduction
 from ._leaves import leaf
 from ._run import compute
 from ._types import element_of, is_element
-from ._values import is_sparse
+from ._values import check, is_sparse
 from .errors import InputError
 
 Scalar = (bool, int, float, complex)
 Axes = int | Sequence[int] | None
 
-#: SciPy's operators, for functions of sparse arrays that programs do not have.
-_COMPARISONS: dict[Any, Callable[[Any, Any], Any]] = {
-    np.less: operator.lt,
-    np.greater: operator.gt,
-    np.not_equal: operator.ne,
-    np.less_equal: operator.le,
-    np.greater_equal: operator.ge,
-    np.equal: operator.eq,
-}
 
-
-def dense(node: Node) -> np.ndarray[Any, Any]:
-    """The values of a node as an array of NumPy."""
+def dense(node: Node, what: str = "") -> np.ndarray[Any, Any]:
+    """The values of a node as an array of NumPy; for a function that is named, if these are not very many."""
     found = compute(node)
-    return found.toarray() if is_sparse(found) else np.asarray(found)
+    if not is_sparse(found):
+        return np.asarray(found)
+    if what:
+        _sparse.bounded(found, what)
+    check(found, "the array")
+    return np.asarray(found.toarray())
 
 
 def eager(function: Any, inputs: Sequence[Node | Any], **options: Any) -> Any:
     """What NumPy or SciPy computes of some nodes and numbers: a leaf for each array."""
-    nodes = [one for one in inputs if isinstance(one, Leaf | Product | Elementwise | Reduction)]
+    is_node = [isinstance(one, Leaf | Product | Elementwise | Reduction) for one in inputs]
     found = None
-    if any(_graph.is_sparse(node) for node in nodes) and not options:
-        found = _eager_sparse(function, inputs)
+    if not options and any([_graph.is_sparse(one) for one, is_one in zip(inputs, is_node, strict=True) if is_one]):
+        given = [_whole(compute(one)) if is_one else one for one, is_one in zip(inputs, is_node, strict=True)]
+        found = _sparse.elements(function, given)
     if found is None:
-        found = function(*(dense(one) if one in nodes else one for one in inputs), **options)
+        what = f"`{getattr(function, '__name__', 'a function')}`"
+        given = [dense(one, what) if is_one else one for one, is_one in zip(inputs, is_node, strict=True)]
+        found = function(*given, **options)
     several = isinstance(found, tuple)
     made = [leaf(one) for one in (found if several else [found])]
     return tuple(made) if several else made[0]
 
 
-def _eager_sparse(function: Any, inputs: Sequence[Any]) -> Any:
-    """A comparison or a function of what is stored, of sparse arrays; `None` if it is another one."""
-    values = [compute(one) if hasattr(one, "_computed") else one for one in inputs]
-    if len(values) == 2 and function in _COMPARISONS:
-        left, right = values
-        if not is_sparse(left) or (isinstance(right, np.ndarray) and right.ndim):
-            return None
-        return _COMPARISONS[function](left, right[()] if isinstance(right, np.ndarray) else right)
-    if len(values) == 1 and isinstance(function, np.ufunc) and function.nout == 1:
-        if function(np.zeros((), values[0].dtype)) != 0:
-            return None
-        made = values[0].tocsr(copy=True) if len(values[0].shape) == 2 else values[0].tocoo(copy=True)
-        made.data = function(made.data)
-        return made
-    return None
+def _whole(value: Any) -> Any:
+    """An array without dimensions as the number that it is."""
+    return value[()] if isinstance(value, np.ndarray) and not value.ndim else value
 
 
 def number(value: Any, dtype: Any) -> Leaf:
@@ -79,20 +65,21 @@ def ufunc(function: Any, inputs: Sequence[Any]) -> Any:
     """A function of elements, with NumPy's rules for shapes and types, of nodes and numbers."""
     if function is np.power and isinstance(inputs[1], Scalar) and inputs[1] in POWERS:
         same = inputs[0].dtype if not isinstance(inputs[0], Scalar) else None
-        if same == np.power.resolve_dtypes((same, type(inputs[1]), None))[-1]:
+        if same == np.power.resolve_dtypes((same, _weak(inputs[1]), None))[-1]:
             return ufunc(POWERS[inputs[1].real], inputs[:1])
-    if function is np.multiply and inputs[0] is inputs[1] and inputs[0].dtype != np.bool_:
+    is_number = inputs[0].dtype != np.bool_ if not isinstance(inputs[0], Scalar) else False
+    if function is np.multiply and inputs[0] is inputs[1] and is_number:
         function, inputs = np.square, inputs[:1]
-    if function is np.square and isinstance(inputs[0], Leaf) and not _graph.is_plain(inputs[0]):
+    if function is np.square and is_number and isinstance(inputs[0], Leaf) and not _graph.is_plain(inputs[0]):
         function, inputs = np.multiply, (inputs[0], inputs[0])
     form = UFUNCS.get(function)
-    if form is None:
+    if form is None or (function is np.square and not is_number):
         return eager(function, inputs)
-    # NumPy has weak types for numbers, but not for truth values.
-    weak = [np.dtype(np.bool_) if isinstance(one, bool) else type(one) for one in inputs]
-    given = [kind if isinstance(one, Scalar) else one.dtype for one, kind in zip(inputs, weak, strict=True)]
+    given = [_weak(one) if isinstance(one, Scalar) else one.dtype for one in inputs]
     dtype = form.ufunc.resolve_dtypes((*given, *[None] * form.ufunc.nout))[-1]
-    if not is_computed(form, inputs, dtype):
+    # SciPy has no elements of 16 bits.
+    is_short = dtype == np.float16 and any([_graph.is_sparse(one) for one in inputs if not isinstance(one, Scalar)])
+    if is_short or not is_computed(form, inputs, dtype):
         return eager(function, inputs)
     of_numbers = dtype
     if form.is_truth:
@@ -104,6 +91,11 @@ def ufunc(function: Any, inputs: Sequence[Any]) -> Any:
     shape = broadcast(operands)
     zeros = form.keeps_zeros(operands)
     return Elementwise(form.text, operands, shape, dtype, zeros, form.kind)
+
+
+def _weak(number: Any) -> Any:
+    """NumPy has weak types for numbers, but not for truth values."""
+    return np.dtype(np.bool_) if isinstance(number, bool) else type(number)
 
 
 def is_computed(form: Form, inputs: Sequence[Any], dtype: np.dtype[Any]) -> bool:
@@ -187,6 +179,8 @@ def matmul(left: Node, right: Node) -> Any:
             raise InputError(f"shapes {left.shape} and {right.shape} do not fit")
     dtype = left.dtype if left.dtype == right.dtype else np.result_type(left.dtype, right.dtype)
     if dtype == np.bool_ or not (is_element(left.dtype) and is_element(right.dtype) and is_element(dtype)):
+        if len(labels.left) <= 2 >= len(labels.right) and (_graph.is_sparse(left) or _graph.is_sparse(right)):
+            return leaf(_sparse.matmul(compute(left), compute(right)))
         return eager(np.matmul, (left, right))
     shapes = (left.shape, right.shape)
     shape = tuple([shapes[operand][axis] for operand, axis in labels.extents])
@@ -197,6 +191,10 @@ def astype(node: Node, dtype: np.dtype[Any]) -> Node:
     """The elements as another type."""
     if node.dtype == dtype:
         return node
+    if _graph.is_sparse(node) and not (
+        is_element(dtype) and is_element(node.dtype) and node.dtype.kind != "c" != dtype.kind
+    ):
+        return leaf(_sparse.cast(compute(node), dtype))
     complex_to_real = node.dtype.kind == "c" and dtype.kind != "c"
     if not is_element(dtype) or not is_element(node.dtype) or complex_to_real or (dtype.kind == "c"):
         made: Node = eager(lambda value: value.astype(dtype), (node,))
@@ -234,6 +232,9 @@ def total(node: Node, axis: Axes, keepdims: bool, dtype: Any) -> Any:
     if dtype is None and node.dtype.kind in "ib":
         wanted = np.dtype(np.int64)
     if not is_element(wanted) or not is_element(node.dtype) or node.dtype.kind == "u" or wanted.kind in "bu":
+        found = _sparse.total(compute(node), axes, dtype) if _graph.is_sparse(node) and axes else None
+        if found is not None:
+            return with_kept(leaf(found), axes, keepdims)
         return eager(np.sum, (node,), axis=axes, keepdims=keepdims, dtype=dtype)
     return with_kept(_graph.summed(astype(node, wanted), axes, wanted), axes, keepdims)
 
@@ -242,7 +243,12 @@ def mean(node: Node, axis: Axes, keepdims: bool) -> Any:
     """The mean along axes."""
     axes = axes_of(node, axis)
     count = math.prod(node.shape[one] for one in axes)
-    if node.dtype.kind not in "fi" or node.dtype == np.float16:
+    if count == 0:
+        return eager(np.mean, (node,), axis=axes, keepdims=keepdims)
+    if _graph.is_sparse(node) and (node.dtype.kind not in "fi" or not is_element(node.dtype)):
+        wide = np.dtype(np.float64) if node.dtype.kind in "bu" else node.dtype
+        return ufunc(np.divide, (total(node, axes, keepdims, wide), count))
+    if node.dtype.kind not in "fi" or node.dtype == np.float16 or not is_element(node.dtype):
         return eager(np.mean, (node,), axis=axes, keepdims=keepdims)
     return ufunc(np.divide, (total(node, axes, keepdims, None), count))
 
@@ -255,13 +261,15 @@ def extreme(word: str, node: Node, axis: Axes, keepdims: bool) -> Any:
     if any(node.shape[one] == 0 for one in axes):
         raise InputError(f"there is no {word} of nothing")
     if node.dtype.kind not in "if" or not is_element(node.dtype):
+        found = _sparse.extreme(word, compute(node), axes) if _graph.is_sparse(node) else None
+        if found is not None:
+            return with_kept(leaf(found), axes, keepdims)
         return eager(np.max if word == "max" else np.min, (node,), axis=axes, keepdims=keepdims)
     if len(node.shape) == 2 and len(axes) == 1 and _graph.is_sparse(node):
         is_by_columns = isinstance(node, Leaf) and node.format == "csc"
         if axes[0] == (1 if is_by_columns else 0):
             # Across the stored order a program visits each element that is not stored, too.
-            found = getattr(compute(node), word)(axis=axes[0])
-            return with_kept(leaf(found.toarray()), axes, keepdims)
+            return with_kept(leaf(_sparse.extreme(word, compute(node), axes)), axes, keepdims)
     shape = tuple(extent for one, extent in enumerate(node.shape) if one not in axes)
     return with_kept(Reduction(word, node, axes, shape, node.dtype), axes, keepdims)
 
@@ -271,6 +279,8 @@ def transposed(node: Node, order: Sequence[int]) -> Node:
     if tuple(order) == tuple(range(len(node.shape))):
         return node
     if not is_element(node.dtype) or node.dtype == np.bool_:
+        if _graph.is_sparse(node):
+            return leaf(_sparse.turned(compute(node), order))
         made: Node = eager(lambda value: value.transpose(order), (node,))
         return made
     return _graph.transposed(node, order)

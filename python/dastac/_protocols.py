@@ -77,14 +77,15 @@ def array_function(kind: Any, function: Any, args: Sequence[Any], kwargs: dict[s
         return kind(Product(((node, (0, 0)),), (), (), node.dtype))
     if function in (np.ndim, np.shape, np.size) and len(args) == 1:
         return {np.ndim: args[0].ndim, np.shape: args[0].shape, np.size: args[0].size}[function]
-    return function(*plain(args, kind), **{name: plain(value, kind) for name, value in kwargs.items()})
+    what = f"`{function.__name__}`"
+    return function(*plain(args, kind, what), **{name: plain(value, kind, what) for name, value in kwargs.items()})
 
 
-def plain(value: Any, kind: Any) -> Any:
+def plain(value: Any, kind: Any, what: str = "") -> Any:
     """Arrays among arguments, also in lists of them, as arrays of NumPy."""
     if isinstance(value, kind):
-        return np.asarray(value)
+        return _operations.dense(value._node, what)
     if isinstance(value, (list, tuple)) and any(isinstance(one, (kind, list, tuple)) for one in value):
-        made = [plain(one, kind) for one in value]
+        made = [plain(one, kind, what) for one in value]
         return tuple(made) if isinstance(value, tuple) else made
     return value

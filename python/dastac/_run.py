@@ -8,8 +8,8 @@ from collections.abc import Hashable, Sequence
 from threading import Lock
 from typing import Any, NamedTuple
 
-from . import _graph
-from ._graph import Elementwise, Leaf, Node, Product, Reduction
+from . import _graph, _stored
+from ._graph import Elementwise, Leaf, Node, Product
 from ._leaves import resolved
 from ._program import Program, compile
 from ._values import Packed, as_origin
@@ -175,7 +175,13 @@ def compute(node: Node) -> Any:
         # Elements of structured arrays were compared with the structure when it was said.
         value = node.value
         return value.reshape(node.shape) if not node.shape and node.format is None else value
-    return _graph.remember(node, run([node], [None]))
+    return _graph.remember(node, as_format(node, None))
+
+
+def as_format(node: Node, format: str | None) -> Any:
+    """The values of a node, stored in a format of the language or as they come."""
+    found = _stored.found(node, format)
+    return run([node], [format]) if found is None else found
 
 
 def origin(nodes: Sequence[Node]) -> str | None:

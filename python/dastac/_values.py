@@ -79,6 +79,7 @@ def parts(value: Any, name: str, element: str, rank: int, format: str | None) ->
         return "packed", (), [], _dense(value.values, dtype, name)
     value = adopted(value)
     if is_sparse(value):
+        check(value, f"`{name}`")
         if format is None:
             return "dense", tuple(value.shape), [], _dense(value.toarray(), dtype, name)
         return _sparse(value, name, dtype, format)
@@ -183,6 +184,79 @@ def _of_pydata(array: Any) -> Any:
     return scipy.sparse.coo_array((coo.data, tuple(coo.coords)), shape=coo.shape)
 
 
+def check(value: Any, name: str) -> None:
+    """Compares the positions and coordinates of an array of SciPy with its shape: SciPy's functions do not.
+
+    Raises:
+        InputError: those that are no sparse array.
+    """
+    shape = tuple(value.shape)
+    if value.format == "coo":
+        coords = value.coords if hasattr(value, "coords") else (value.row, value.col)
+        if len(coords) != len(shape) or any(one.shape != value.data.shape for one in coords):
+            raise InputError(f"{name}: there is not one coordinate for each of {value.data.size} elements")
+        for axis, (one, extent) in enumerate(zip(coords, shape, strict=True)):
+            _within(one, extent, f"{name}: coordinates of dimension {axis}")
+    elif value.format in ("csr", "csc", "bsr") and len(shape) <= 2:
+        blocks = value.blocksize if value.format == "bsr" else (1,) * len(shape)
+        sides = [extent // block for extent, block in zip(shape, blocks, strict=True)]
+        inner = sides[0] if value.format == "csc" else sides[-1]
+        check_ends(value, name)
+        _within(value.indices[: int(value.indptr[-1])], inner, f"{name}: `indices`")
+
+
+def check_ends(value: Any, name: str) -> None:
+    """Compares where rows, columns or blocks of an array of SciPy end with its shape and its other arrays."""
+    shape = tuple(value.shape)
+    extent = 1 if len(shape) == 1 else shape[value.format == "csc"]
+    outer = extent // value.blocksize[0] if value.format == "bsr" else extent
+    ends, indices = value.indptr, value.indices
+    if ends.shape != (outer + 1,) or ends.dtype.kind not in "iu":
+        raise InputError(f"{name}: `indptr` has not {outer + 1} integers")
+    count = int(ends[-1])
+    if ends[0] != 0 or (ends[1:] < ends[:-1]).any():
+        raise InputError(f"{name}: `indptr` does not begin with 0, or falls")
+    if indices.ndim != 1 or not count == len(indices) == len(value.data):
+        sizes = f"{len(indices)} indices and {len(value.data)} elements"
+        raise InputError(f"{name}: `indptr` ends with {count}, but there are {sizes}")
+
+
+def _within(coordinates: Any, extent: int, what: str) -> None:
+    if coordinates.dtype.kind not in "iu":
+        raise InputError(f"{what} are not integers")
+    if coordinates.size:
+        least, most = int(coordinates.min()), int(coordinates.max())
+        if least < 0 or most >= extent:
+            raise InputError(f"{what} go from {least} to {most}, but the extent is {extent}")
+
+
+def fresh(value: Any) -> Any:
+    """A matrix over the same arrays that does not remember what these were before, such as sorted."""
+    options = {"blocksize": value.blocksize} if value.format == "bsr" else {}
+    return type(value)((value.data, value.indices, value.indptr), shape=value.shape, **options)
+
+
+def canonical(value: Any, name: str = "the array") -> Any:
+    """An array of SciPy in compressed rows, columns or blocks, or coordinates: checked, sorted, nothing there twice.
+
+    The argument is left as it is, and its arrays are taken where they are so already.
+    """
+    if value.format not in ("csr", "csc", "bsr", "coo"):
+        value = value.tocsr() if len(value.shape) == 2 else value.tocoo()
+    check(value, name)
+    if value.format == "coo":
+        value = type(value)((value.data, tuple(value.coords)), shape=value.shape)
+        if len(value.shape) == 2:
+            return value.tocsr()
+    else:
+        value = fresh(value)
+        if value.has_canonical_format:
+            return value
+    value = value.copy()
+    value.sum_duplicates()
+    return value
+
+
 def _narrow(array: Any) -> Any:
     """Positions or coordinates in 32 bits where they fit."""
     array = np.ascontiguousarray(array)
@@ -194,9 +268,7 @@ def _narrow(array: Any) -> Any:
 def _sparse(value: Any, name: str, dtype: np.dtype[Any], format: str) -> Parts:
     kind, shape = value.format, tuple(int(extent) for extent in value.shape)
     if kind in ("csr", "csc", "bsr") and len(shape) == 2:
-        if not value.has_canonical_format:
-            value = value.copy()
-            value.sum_duplicates()
+        value = canonical(value)
         if kind == "bsr" and min(value.blocksize) < 2:
             return _entries(value, name, dtype, shape)
         written = f"bsr({value.blocksize[0]}, {value.blocksize[1]})" if kind == "bsr" else kind
@@ -207,6 +279,7 @@ def _sparse(value: Any, name: str, dtype: np.dtype[Any], format: str) -> Parts:
 
 def _entries(value: Any, name: str, dtype: np.dtype[Any], shape: tuple[int, ...]) -> Parts:
     coo = value.tocoo()
+    check(coo, f"`{name}`")
     coords = coo.coords if hasattr(coo, "coords") else (coo.row, coo.col)
     lists = [np.ascontiguousarray(c, dtype=None if c.dtype in (np.int32, np.int64) else np.int64) for c in coords]
     return "entries", shape, lists, _dense(coo.data, dtype, name)
