@@ -24,9 +24,9 @@ from .errors import InputError
 __all__ = ["Array", "array", "node_of"]
 
 
-def node_of(value: Any) -> Node:
+def node_of(value: Any, name: str = "the array") -> Node:
     """A value as a part of an expression. An array that stands in memory in the other order is a transposed one."""
-    return value._node if isinstance(value, Array) else with_orders(leaf(value))
+    return value._node if isinstance(value, Array) else with_orders(leaf(value, name=name))
 
 
 class Array(NDArrayOperatorsMixin):

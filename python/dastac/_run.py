@@ -167,6 +167,22 @@ def _keep(key: Hashable, program: Program, made: Written, leaves: Sequence[Leaf]
             _PLANS.popitem(last=False)
 
 
+def plan_of(node: Node) -> tuple[Any, list[Any], dict[str, int]] | None:
+    """The program that computed a node, with the arrays that it is called with in order, and its sizes; for arrays of
+    the same shapes and types it is the same."""
+    value = node._computed
+    _graph.forget(node)
+    try:
+        key, leaves = described([node], [None])
+    finally:
+        _graph.remember(node, value)
+    plan = _PLANS.get(key)
+    if plan is None or plan.program.inputs != tuple(name for name, _ in plan.inputs):
+        return None
+    sizes = {symbol: 1 if of is None else leaves[of].shape[axis] for symbol, of, axis in plan.sizes if of is None}
+    return plan.program._code, [leaves[at].value for _, at in plan.inputs], sizes
+
+
 def compute(node: Node) -> Any:
     """The values of a node, as an array of NumPy or SciPy; computed once."""
     if node._computed is not None:
