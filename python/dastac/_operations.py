@@ -45,6 +45,8 @@ def eager(function: Any, inputs: Sequence[Node | Any], **options: Any) -> Any:
         what = f"`{getattr(function, '__name__', 'a function')}`"
         given = [dense(one, what) if is_one else one for one, is_one in zip(inputs, is_node, strict=True)]
         found = function(*given, **options)
+        if isinstance(found, np.ndarray) and found.flags.owndata and not any(found is one for one in given):
+            found.flags.writeable = False
     several = isinstance(found, tuple)
     made = [leaf(one) for one in (found if several else [found])]
     return tuple(made) if several else made[0]
@@ -272,6 +274,41 @@ def extreme(word: str, node: Node, axis: Axes, keepdims: bool) -> Any:
             return with_kept(leaf(_sparse.extreme(word, compute(node), axes)), axes, keepdims)
     shape = tuple(extent for one, extent in enumerate(node.shape) if one not in axes)
     return with_kept(Reduction(word, node, axes, shape, node.dtype), axes, keepdims)
+
+
+def variance(node: Node, axis: Axes, ddof: float, keepdims: bool) -> Any:
+    """The variance along axes: the mean of the squares of what differs from the mean."""
+    axes = axes_of(node, axis)
+    count = math.prod(node.shape[one] for one in axes)
+    if _graph.is_sparse(node) and count:
+        found = _sparse.variance(compute(node), axes, ddof)
+        if found is not None:
+            return with_kept(leaf(found), axes, keepdims)
+    if node.dtype.kind not in "fi" or node.dtype == np.float16 or not is_element(node.dtype) or count <= ddof:
+        return eager(np.var, (node,), axis=axes, ddof=ddof, keepdims=keepdims)
+    apart = ufunc(np.subtract, (node, mean(node, axes, True)))
+    return ufunc(np.divide, (total(ufunc(np.square, (apart,)), axes, keepdims, None), count - ddof))
+
+
+def place(word: str, node: Node, axis: int | None, keepdims: bool) -> Any:
+    """The first place of the least or the largest element along an axis, or of all."""
+    if _graph.is_sparse(node) and len(node.shape) == 2 and node.dtype.kind != "c" and node.dtype != np.bool_:
+        axes = axes_of(node, axis)
+        if any(node.shape[one] == 0 for one in axes):
+            raise InputError(f"there is no {word} of nothing")
+        found = np.asarray(getattr(_sparse.by_rows(compute(node)), word)(axis=axis))
+        return with_kept(leaf(found.reshape(() if axis is None else -1)), axes, keepdims)
+    return eager(getattr(np, word), (node,), axis=axis, keepdims=keepdims)
+
+
+def diagonal(node: Node, offset: int, axis1: int, axis2: int) -> Any:
+    """The elements whose places along two axes differ by a number."""
+    if _graph.is_sparse(node) and len(node.shape) == 2:
+        first, second = (axes_of(node, one)[0] for one in (axis1, axis2))
+        if first == second:
+            raise InputError("a diagonal is along two axes")
+        return leaf(_sparse.by_rows(compute(node)).diagonal(offset if first == 0 else -offset))
+    return eager(np.diagonal, (node,), offset=offset, axis1=axis1, axis2=axis2)
 
 
 def transposed(node: Node, order: Sequence[int]) -> Node:

@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from . import _dastac
-from .errors import InputError
+from ._values import Results, adopted, writable
+from .errors import CompileError, InputError
 
 __all__ = ["Program", "Proof", "Tensor", "compile"]
 
@@ -78,7 +79,7 @@ class Program:
         Sizes follow from the shapes; others are passed by the name of the symbol.
 
         Args:
-            out: an array to write the result to, or a dict of arrays by name.
+            out: an array or a tensor of PyTorch to write the result to, or a dict of them by name.
             packed: names of results to return as packed buffers.
             threads: how many threads parallel loops run on; as many as there are cores by default.
 
@@ -91,7 +92,44 @@ class Program:
             TypeError: an input that is missing, given twice, or none of the program's.
             MemoryError: more memory than there is.
         """
-        return self._code(*args, **kwargs)
+        for one in (*args, *kwargs.values()):
+            if isinstance(one, np.ma.MaskedArray):
+                adopted(one)
+        out = kwargs.get("out")
+        if out is None and "packed" not in kwargs and "threads" not in kwargs:
+            return self._code(*args, **kwargs)
+        if "packed" in kwargs:
+            kwargs["packed"] = self._packed(kwargs["packed"])
+        if kwargs.get("threads", 1) is None:
+            del kwargs["threads"]
+        elif "threads" in kwargs:
+            _threads(kwargs["threads"])
+        if out is None:
+            return self._code(*args, **kwargs)
+        kwargs["out"] = (
+            {name: writable(one, f"`{name}`") for name, one in out.items()}
+            if isinstance(out, dict)
+            else (writable(out, "`out`"))
+        )
+        try:
+            found = self._code(*args, **kwargs)
+        except ValueError as error:
+            if type(error) is not ValueError:
+                raise
+            raise InputError(f"`out` is no array of the result's shape: {error}") from None
+        if not isinstance(out, dict):
+            return out
+        if len(self.outputs) == 1:
+            return out.get(self.outputs[0], found)
+        return Results(self.outputs, [out.get(name, found[name]) for name in self.outputs])
+
+    def _packed(self, names: Any) -> list[str]:
+        if isinstance(names, str) or not all(isinstance(one, str) for one in names):
+            raise TypeError(f"`packed` is a list of names of results, not {names!r}")
+        for one in names:
+            if one not in self.outputs:
+                raise InputError(f"the program has no result `{one}`: results are {', '.join(self.outputs)}")
+        return list(names)
 
     @property
     def text(self) -> str:
@@ -152,7 +190,10 @@ class Program:
 
     def _stage(self, stage: str) -> tuple[str, list[int]]:
         code = self._code
-        return _dastac.describe(code.text, code.name_of_text, code.given_sizes, code.parallel, stage)
+        try:
+            return _dastac.describe(code.text, code.name_of_text, code.given_sizes, code.parallel, stage)
+        except CompileError as error:
+            raise error.in_characters(code.text) from None
 
     @property
     def structure(self) -> str:
@@ -220,8 +261,8 @@ def compile(
     else:
         path = Path(program)
         text, named = path.read_text(encoding="utf-8"), str(path)
-    if threads is not None and (isinstance(threads, bool) or threads < 1):
-        raise InputError(f"threads must be at least 1, not {threads}")
+    if threads is not None:
+        _threads(threads)
     given = []
     for symbol, value in sizes.items():
         if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
@@ -231,6 +272,23 @@ def compile(
     return _compiled(text, name or named, tuple(sorted(given)), parallel)
 
 
+def _threads(threads: Any) -> None:
+    if isinstance(threads, bool) or not isinstance(threads, (int, np.integer)):
+        raise TypeError(f"threads must be an integer, not {threads!r}")
+    if threads < 1:
+        raise InputError(f"threads must be at least 1, not {threads}")
+
+
 @lru_cache(maxsize=1024)
 def _compiled(text: str, name: str, sizes: tuple[tuple[str, int], ...], parallel: bool) -> Program:
-    return Program(_dastac.compile(text, name, dict(sizes), parallel))
+    try:
+        made = Program(_dastac.compile(text, name, dict(sizes), parallel))
+    except CompileError as error:
+        raise error.in_characters(text) from None
+    for symbol, value in sizes:
+        if symbol not in made.symbols:
+            names = ", ".join(made.symbols) or "none"
+            raise InputError(f"the program has no symbol `{symbol}`: symbols are {names}")
+        if value < 0:
+            raise InputError(f"the size `{symbol}` is {value}; sizes are not negative")
+    return made

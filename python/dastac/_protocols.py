@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from . import _operations
-from ._graph import Product
 from ._leaves import leaf
 from ._operations import Scalar
 from .errors import InputError
@@ -25,21 +26,31 @@ def array_ufunc(
     options: dict[str, Any],
 ) -> Any:
     """A function of elements: collected where programs have it."""
-    out = options.pop("out", None)
+    outs: Sequence[Any] = options.pop("out", None) or ()
     given = [one if _is_number(one) else node_of(one) for one in inputs]
-    if method != "__call__" or options:
-        values = (one if _is_number(one) else np.asarray(one) for one in inputs)
-        found = getattr(ufunc, method)(*values, **options)
-        made = wrapped(tuple(map(_node, found)) if isinstance(found, tuple) else _node(found))
-    elif ufunc is np.matmul:
+    is_plain = method == "__call__" and not options
+    if is_plain and ufunc is np.matmul:
         made = wrapped(_operations.matmul(*given))
-    else:
+        return made if not outs else made.compute(out=outs[0])
+    if is_plain and not outs:
+        return wrapped(_operations.ufunc(ufunc, given))
+    if is_plain and len(outs) == 1:
         made = wrapped(_operations.ufunc(ufunc, given))
-    if out is None:
-        return made
-    if len(out) != 1:
-        raise InputError(f"`{ufunc.__name__}` has several results, which are not written to `out`")
-    return made.compute(out=out[0])
+        if not isinstance(outs[0], np.ndarray) or (outs[0].shape, outs[0].dtype) == (made.shape, made.dtype):
+            return made.compute(out=outs[0])
+    # What is masked, and what else NumPy does with `out`, is left to it.
+    what = f"`{ufunc.__name__}`"
+    if any(one is not None and not isinstance(one, np.ndarray) for one in outs):
+        raise InputError("`out` must be an array of NumPy: arrays of dastac are not written to")
+    values = [one if _is_number(one) else _operations.dense(one, what) for one in given]
+    if outs:
+        options["out"] = outs
+    if options.get("where") is not None and type(options["where"]).__module__.startswith("dastac"):
+        options["where"] = np.asarray(options["where"])
+    found = getattr(ufunc, method)(*values, **options)
+    if outs:
+        return found
+    return wrapped(tuple(map(_node, found)) if isinstance(found, tuple) else _node(found))
 
 
 def _is_number(value: Any) -> bool:
@@ -51,30 +62,41 @@ def _node(found: Any) -> Any:
     return leaf(np.asarray(found))
 
 
+#: Methods of arrays that NumPy's functions are, by these.
+_METHODS = {
+    getattr(np, name): name
+    for name in (
+        *("sum", "max", "min", "mean", "any", "all", "transpose", "reshape", "astype", "std", "var", "prod", "argmax"),
+        *("argmin", "trace", "diagonal", "squeeze", "ravel", "nonzero", "round", "clip", "copy"),
+    )
+}
+
+
+@lru_cache(maxsize=64)
+def _parameters(method: Any) -> frozenset[str]:
+    parameters = inspect.signature(method).parameters.values()
+    return frozenset(one.name for one in parameters if one.kind is not inspect.Parameter.VAR_POSITIONAL)
+
+
 def array_function(kind: Any, function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     """One of NumPy's other functions. Those that programs do not have take the computed arrays."""
-    methods = {
-        np.sum: kind.sum,
-        np.max: kind.max,
-        np.min: kind.min,
-        np.mean: kind.mean,
-        np.any: kind.any,
-        np.all: kind.all,
-        np.transpose: kind.transpose,
-        np.reshape: kind.reshape,
-        np.astype: kind.astype,
-    }
-    if function in methods and args and isinstance(args[0], kind) and kwargs.keys() <= {"axis", "keepdims", "axes"}:
-        return methods[function](*args, **kwargs)
+    if function in _METHODS and args and isinstance(args[0], kind):
+        method = getattr(kind, _METHODS[function])
+        for name in ("axes", "shape"):
+            if name in kwargs and len(args) == 1:
+                args, kwargs = (args[0], kwargs[name]), {key: one for key, one in kwargs.items() if key != name}
+        if kwargs.keys() <= _parameters(method):
+            return method(*args, **kwargs)
     if function is np.einsum:
         from ._einsum import einsum
 
         return einsum(*args, **kwargs)
     if function is np.dot and len(args) == 2 and not kwargs and all(np.ndim(one) in (1, 2) for one in args):
         return args[0] @ args[1]
-    if function is np.trace and len(args) == 1 and not kwargs and args[0].ndim == 2:
-        node = args[0]._node
-        return kind(Product(((node, (0, 0)),), (), (), node.dtype))
+    if function is np.count_nonzero and len(args) == 1 and isinstance(args[0], kind):
+        axis, keepdims = kwargs.get("axis"), kwargs.get("keepdims", False)
+        found = args[0]._some(np.not_equal, axis, keepdims)
+        return int(found) if axis is None and not keepdims else found
     if function in (np.ndim, np.shape, np.size) and len(args) == 1:
         return {np.ndim: args[0].ndim, np.shape: args[0].shape, np.size: args[0].size}[function]
     what = f"`{function.__name__}`"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections import OrderedDict
 from collections.abc import Hashable, Sequence
@@ -14,6 +15,7 @@ from ._leaves import resolved
 from ._program import Program, compile
 from ._values import Packed, as_origin
 from ._write import Written, written_all
+from .errors import InputError
 
 __all__ = ["compute", "origin", "program_of", "run"]
 
@@ -140,12 +142,29 @@ def _run(nodes: Sequence[Node], formats: Sequence[str | None], name: str, out: A
         made = written_all(nodes, formats)
         program = compile(made.text, name=name)
         _keep(key, program, made, leaves)
-        return program(**{name: leaf.value for name, leaf in made.leaves.items()}, **made.sizes, **options)
+        arrays = {name: leaf.value for name, leaf in made.leaves.items()}
+        try:
+            return program._code(**arrays, **made.sizes, **options)
+        except InputError as error:
+            places = {id(leaf): at for at, leaf in enumerate(leaves)}
+            raise _named(error, {name: places.get(id(leaf), 0) for name, leaf in made.leaves.items()}) from None
     for input, at in plan.inputs:
         options[input] = leaves[at].value
     for symbol, of, axis in plan.sizes:
         options[symbol] = 1 if of is None else leaves[of].shape[axis]
-    return plan.program(**options)
+    try:
+        return plan.program._code(**options)
+    except InputError as error:
+        raise _named(error, dict(plan.inputs)) from None
+
+
+def _named(error: InputError, places: dict[str, int]) -> InputError:
+    """The same error with operands in the place of names that no one gave."""
+
+    def operand(found: re.Match[str]) -> str:
+        return f"operand {places[found[1]]}" if found[1] in places else "the result" if found[1] == "R" else found[0]
+
+    return InputError(re.sub(r"`(\w+)`", operand, str(error)))
 
 
 def _keep(key: Hashable, program: Program, made: Written, leaves: Sequence[Leaf]) -> None:

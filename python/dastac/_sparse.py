@@ -11,7 +11,19 @@ import numpy as np
 from ._values import canonical, is_sparse
 from .errors import InputError
 
-__all__ = ["bounded", "cast", "elements", "extreme", "mapped", "matmul", "same_pattern", "total", "turned", "variance"]
+__all__ = [
+    "bounded",
+    "by_rows",
+    "cast",
+    "elements",
+    "extreme",
+    "mapped",
+    "matmul",
+    "same_pattern",
+    "total",
+    "turned",
+    "variance",
+]
 
 #: How many bytes all elements of a sparse array may have where it is not said that all are wanted.
 LARGE = 1 << 30
@@ -179,6 +191,12 @@ def extreme(word: str, value: Any, axes: Sequence[int]) -> Any:
     if len(value.shape) != 2 or len(axes) != 1:
         return None
     return getattr(value, word)(axis=axes[0]).toarray().reshape(-1)
+
+
+def by_rows(value: Any) -> Any:
+    """A matrix by rows or columns, sorted."""
+    value = canonical(value)
+    return value.tocsr() if value.format == "bsr" else value
 
 
 def variance(value: Any, axes: Sequence[int], ddof: float) -> Any:

@@ -84,6 +84,8 @@ def parts(value: Any, name: str, element: str, rank: int, format: str | None) ->
             return "dense", tuple(value.shape), [], _dense(value.toarray(), dtype, name)
         return _sparse(value, name, dtype, format)
     array = np.asarray(value)
+    if rank and not array.ndim:
+        raise InputError(f"`{name}` has {rank} dimensions, but a number is given")
     return "dense", array.shape, [], _dense(array, dtype, name)
 
 
@@ -121,11 +123,39 @@ def as_origin(value: Any, origin: str | None) -> Any:
     return value
 
 
+def read_only(value: Any) -> None:
+    """Lets no one write to an array of NumPy or SciPy."""
+    if not is_sparse(value):
+        arrays = [value]
+    elif value.format == "coo":
+        arrays = [value.data, *value.coords]
+    else:
+        arrays = [value.data, value.indices, value.indptr]
+    for one in arrays:
+        if isinstance(one, np.ndarray):
+            one.flags.writeable = False
+
+
+def writable(out: Any, name: str) -> Any:
+    """What is to be written to, as an array of NumPy over the same memory."""
+    if type(out).__module__.partition(".")[0] == "torch":
+        if getattr(out, "requires_grad", False):
+            raise InputError(f"{name} asks for a gradient, which is not recorded: `detach` it")
+        return _of_torch(out, exact=True)
+    if not isinstance(out, np.ndarray):
+        raise TypeError(f"{name} must be an array of NumPy or a tensor of PyTorch, not {type(out).__name__}")
+    return out
+
+
 def _to_torch(value: Any) -> Any:
     import torch
 
     if not is_sparse(value):
-        return torch.from_numpy(value) if isinstance(value, np.ndarray) else torch.as_tensor(value)
+        if not isinstance(value, np.ndarray):
+            return torch.as_tensor(value)
+        return torch.from_numpy(value if value.flags.writeable else value.copy())
+    # What is kept elsewhere is read-only, which tensors cannot be.
+    value = value if value.data.flags.writeable else value.copy()
     data = torch.from_numpy(value.data)
     if value.format in ("csr", "csc", "bsr"):
         make = getattr(torch, f"sparse_{value.format}_tensor")
@@ -136,6 +166,10 @@ def _to_torch(value: Any) -> Any:
 
 def adopted(value: Any) -> Any:
     """An array of another package as one of NumPy or SciPy, in the same memory where that is possible."""
+    if isinstance(value, np.ma.MaskedArray):
+        if np.ma.is_masked(value):
+            raise InputError("masked arrays are not supported: `filled(0)` puts numbers in the place of what is masked")
+        return value.data
     if isinstance(value, np.ndarray) or is_sparse(value):
         return value
     package = type(value).__module__.partition(".")[0]
@@ -148,26 +182,42 @@ def adopted(value: Any) -> Any:
     return value
 
 
-def _of_torch(tensor: Any) -> Any:
+def _of_torch(tensor: Any, exact: bool = False) -> Any:
+    """A tensor's elements; those of 16 bits that NumPy does not have as ones of 32, unless they are to be exact."""
     import torch
 
     if tensor.requires_grad:
+        if torch.is_grad_enabled():
+            raise InputError(
+                "a tensor asks for a gradient, which only `dastac.einsum` and `dastac.torch.einsum` of tensors record: "
+                "pass `x.detach()`"
+            )
         tensor = tensor.detach()
+    if tensor.device.type != "cpu":
+        raise InputError(f"a tensor is on the device {tensor.device}: pass `x.cpu()`")
+    if tensor.dtype == torch.bfloat16:
+        if exact:
+            raise InputError("NumPy has no arrays of bfloat16 to write to")
+        tensor = tensor.to(torch.float32)
     if tensor.layout == torch.strided:
         return tensor.resolve_conj().resolve_neg().numpy()
     import scipy.sparse
 
     shape = tuple(tensor.shape)
-    if tensor.layout == torch.sparse_coo:
-        tensor = tensor.coalesce()
-        return scipy.sparse.coo_array((tensor.values().numpy(), tuple(tensor.indices().numpy())), shape=shape)
-    if tensor.layout in (torch.sparse_csr, torch.sparse_bsr):
-        made = (tensor.values().numpy(), tensor.col_indices().numpy(), tensor.crow_indices().numpy())
-        kind = scipy.sparse.csr_array if tensor.layout == torch.sparse_csr else scipy.sparse.bsr_array
-        return kind(made, shape=shape)
-    if tensor.layout == torch.sparse_csc:
-        made = (tensor.values().numpy(), tensor.row_indices().numpy(), tensor.ccol_indices().numpy())
-        return scipy.sparse.csc_array(made, shape=shape)
+    try:
+        if tensor.layout == torch.sparse_coo:
+            # Elements that are there twice are added up later, by what looks at their coordinates.
+            indices, data = tensor._indices().numpy(), tensor._values().numpy()
+            return scipy.sparse.coo_array((data, tuple(indices)), shape=shape)
+        if tensor.layout in (torch.sparse_csr, torch.sparse_bsr):
+            made = (tensor.values().numpy(), tensor.col_indices().numpy(), tensor.crow_indices().numpy())
+            kind = scipy.sparse.csr_array if tensor.layout == torch.sparse_csr else scipy.sparse.bsr_array
+            return kind(made, shape=shape)
+        if tensor.layout == torch.sparse_csc:
+            made = (tensor.values().numpy(), tensor.row_indices().numpy(), tensor.ccol_indices().numpy())
+            return scipy.sparse.csc_array(made, shape=shape)
+    except ValueError as error:
+        raise InputError(f"a tensor has indices that are none: {error}") from None
     raise InputError(f"tensors of PyTorch of layout {tensor.layout} are not supported")
 
 

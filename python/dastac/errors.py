@@ -8,7 +8,7 @@ __all__ = ["CompileError", "DastacError", "Defect", "Diagnostic", "InputError", 
 
 
 class Label(NamedTuple):
-    """A place in a program's text: bytes `start` to `end` (exclusive) of its UTF-8 form, and what is there."""
+    """A place in a program's text: characters `start` to `end` (exclusive), and what is there."""
 
     start: int
     end: int
@@ -68,8 +68,22 @@ class CompileError(DastacError, ValueError):
 
     @property
     def span(self) -> tuple[int, int] | None:
-        """The bytes of the text that the first error is about."""
+        """The characters of the text that the first error is about."""
         for diagnostic in self.diagnostics:
             if diagnostic.is_error and diagnostic.labels:
                 return diagnostic.labels[0].start, diagnostic.labels[0].end
         return None
+
+    def in_characters(self, text: str) -> CompileError:
+        """The same about a text of which it knows the places in bytes of UTF-8."""
+        if not text.isascii():
+            whole = text.encode()
+
+            def at(byte: int) -> int:
+                return len(whole[:byte].decode(errors="ignore"))
+
+            self.diagnostics = tuple(
+                one._replace(labels=tuple(Label(at(start), at(end), said) for start, end, said in one.labels))
+                for one in self.diagnostics
+            )
+        return self
