@@ -1,17 +1,28 @@
 //! How much a run computes, from the iteration domains of its statements.
 
+use std::collections::BTreeSet;
+
+use dastac_stur::affine::names;
 use dastac_stur::ast::{CompareOp, Operation};
 use dastac_stur::infer::{Inferred, InferredRule, Read, Statement};
 use dastac_stur::program::{Applied, Scalar};
+use dastac_stur::sets::Affine;
 
 use crate::contract::{Stepped, Steps};
 use crate::driver::Analysis;
 use crate::run::Runner;
 
 impl Runner {
-    /// As [`Analysis::flops`], at the sizes of the run.
+    /// As [`Analysis::flops`], at the sizes of the run. `None` too where elements share terms, as those of cumulative
+    /// sums do: loops do not compute each by itself.
     pub fn flops(&self) -> Option<u128> {
-        self.built().lowered.laid.analysis.flops(self.symbols())
+        let analysis = &self.built().lowered.laid.analysis;
+        let mut all = analysis.inferred.rules.iter().flat_map(|rule| {
+            let heads = &analysis.inferred.program.rules[rule.rule.0].iterators;
+            rule.statements.iter().map(move |statement| (heads, statement))
+        });
+        let share = all.any(|(heads, statement)| shares_terms(statement, heads));
+        if share { None } else { analysis.flops(self.symbols()) }
     }
 
     /// As [`Analysis::iterations`], at the sizes of the run.
@@ -64,6 +75,23 @@ impl Analysis {
         });
         stepped.collect()
     }
+}
+
+/// Whether a statement adds up terms for an iterator of the head that says only which of them.
+fn shares_terms(statement: &Statement, heads: &[String]) -> bool {
+    let mut read: BTreeSet<String> =
+        statement.reads.iter().flat_map(|read| &read.subscripts).flat_map(Affine::names).collect();
+    for function in &statement.functions {
+        function.value.visit(&mut |part| match part {
+            Scalar::Index(name) => read.extend([name.clone()]),
+            Scalar::Holds(comparison) => {
+                read.extend(comparison.operands.iter().flat_map(names).map(String::from));
+            }
+            _ => {}
+        });
+    }
+    let sums = statement.iterators.iter().any(|name| !heads.contains(name));
+    sums && statement.iterators.iter().any(|name| heads.contains(name) && !read.contains(name))
 }
 
 fn iterations_of<'r>(

@@ -80,8 +80,9 @@ impl Builder<'_> {
         Some(state)
     }
 
-    /// Products that have the same value at all coordinates of a range that a level does *not* store: it is added if the
-    /// level has fewer positions than the range has coordinates, once where that is enough, else times the difference.
+    /// Products that have the same value at all coordinates of a range that a level does *not* store: it is added if
+    /// the level has fewer positions than the range has coordinates, once where that is enough, else times the
+    /// difference.
     ///
     /// They are taken out of `states`. Before -> after, `y(i) := max(j) A(i, j)`: a walk over all `j` -> `if A.pos1[i +
     /// 1] - A.pos1[i] < M { y[i] max= 0 }`, and the row's positions; `y(i) := sum(j) (A(i, j) - m(i))^2`: `y[i] += (M -

@@ -9,6 +9,7 @@
 //! function did not access before: what moves out of a loop is guarded where the loop may be empty. Each leaves
 //! the invariants of [`crate::verify`](mod@crate::verify) as it found them.
 
+mod accumulate;
 mod check_bounds;
 mod contract;
 mod fold;
@@ -124,6 +125,15 @@ pub const PASSES: &[Pass] = &[
         run: scatter::run,
     },
     Pass {
+        name: "accumulate",
+        about: "add up sums over what is before or behind as they grow",
+        example: Example {
+            before: "parallel i = 0 to N { C[i] = sum(j = 0 to i + 1) A[j] }",
+            after: "with C.so_far of 1 zero { for i = 0 to N { C.so_far[0] += A[i] C[i] = C.so_far[0] } }",
+        },
+        run: accumulate::run,
+    },
+    Pass {
         name: "widen",
         about: "add up sums into 16-bit floats in 32 bits",
         example: Example {
@@ -139,7 +149,7 @@ pub const PASSES: &[Pass] = &[
 pub const SPLIT_COMPLEX: Sequence = Sequence { name: "split-complex", passes: &["split-complex"] };
 
 /// What visits only those terms and elements of sums that integers in memory choose.
-pub const PICK: Sequence = Sequence { name: "pick", passes: &["pick", "scatter"] };
+pub const PICK: Sequence = Sequence { name: "pick", passes: &["pick", "scatter", "accumulate"] };
 
 /// What short floats need before anything is cut into tiles.
 pub const WIDEN: Sequence = Sequence { name: "widen", passes: &["widen"] };

@@ -544,12 +544,12 @@ fn space<'a>(
         for (position, iterator) in product.iterators.iter().enumerate() {
             if !product.defines(iterator) && !side(&domain, position)?.is_bounded()? {
                 let error = unbounded(iterator, product.span);
-                let head = program.tensor(rule.head);
+                let (head, iterators) = written(program, rule);
                 return Err(match within_a_box(sets, rule, product, &domain)? {
                     // Where it ends is what is asked for.
                     true => error.hint(format!(
                         "{} would settle it",
-                        dimensions(&head.name, &rule.iterators, &|_| "..".into())
+                        dimensions(head, iterators, &|_| "..".into())
                     )),
                     false => error.hint(format!(
                         "add a comparison such as `(0 <= {iterator} < N)`: dimensions of tensors do not bound it"
@@ -560,6 +560,18 @@ fn space<'a>(
         }
     }
     Ok(Space { domain, subscripts })
+}
+
+/// The head of a rule and its iterators, for a part of a rule those of the whole: `v` for `v.1`, which no text has.
+fn written<'p>(program: &'p Program, rule: &'p Rule) -> (&'p str, &'p [String]) {
+    let name = program.tensor(rule.head).name.as_str();
+    let whole = name.rsplit_once('.').filter(|(_, number)| number.parse::<u32>().is_ok());
+    let whole = whole.and_then(|(whole, _)| {
+        program.rules.iter().find(|other| program.tensor(other.head).name == whole)
+    });
+    whole.map_or((name, &rule.iterators), |whole| {
+        (program.tensor(whole.head).name.as_str(), &whole.iterators)
+    })
 }
 
 /// The points at which an argument of a function is within its dimensions, as far as these bound iterators: those that
