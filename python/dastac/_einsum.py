@@ -92,13 +92,19 @@ def einsum(
     if out is None and format is None:
         if any([isinstance(one, Array) for one in operands]):
             return Array(node)
-        value = returned(node, compute(node))
+        value = _short(returned(node, compute(node)), operands)
         if key is not None:
             _keep(key, node, operands)
         return np.asfortranarray(value) if order == "F" and isinstance(value, np.ndarray) else value
     if isinstance(node, Leaf) or out is not None:
         return Array(node).compute(format=format, out=out)
     return returned(node, as_format(node, format))
+
+
+def _short(value: Any, operands: Sequence[Any]) -> Any:
+    """A result of tensors of 16 bits that NumPy does not have, as one of these."""
+    types = {str(getattr(one, "dtype", "")) for one in operands}
+    return value.to(sys.modules["torch"].bfloat16) if types == {"torch.bfloat16"} else value
 
 
 def _keep(key: Hashable, node: Node, operands: Sequence[Any]) -> None:
@@ -141,7 +147,8 @@ def _as_text(given: Sequence[Any]) -> tuple[str, list[Any]]:
 
 def _has_gradient(value: Any) -> bool:
     """Whether it is a tensor of PyTorch whose gradient is recorded."""
-    return bool(getattr(value, "requires_grad", False)) and type(value).__module__.partition(".")[0] == "torch"
+    is_asked = bool(getattr(value, "requires_grad", False)) and type(value).__module__.partition(".")[0] == "torch"
+    return is_asked and bool(sys.modules["torch"].is_grad_enabled())
 
 
 @lru_cache(maxsize=1024)

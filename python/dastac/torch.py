@@ -16,7 +16,7 @@ from . import _einsum
 from ._array import Array
 from ._leaves import leaf
 from ._run import compute, run
-from ._values import as_origin, is_sparse
+from ._values import as_origin, check, is_sparse
 from .errors import InputError
 
 __all__ = ["Sparse", "einsum"]
@@ -34,6 +34,7 @@ class Sparse:
         pattern = like if is_sparse(like) else leaf(like).value
         if not is_sparse(pattern):
             raise InputError("a pattern is a sparse matrix of PyTorch or SciPy")
+        check(pattern, "the pattern")
         pattern = pattern.tocsr()
         if not pattern.has_canonical_format:
             raise InputError("a pattern's indices must be sorted, and none there twice")
@@ -69,7 +70,29 @@ def einsum(subscripts: str, *operands: Any) -> Any:
 
 @torch.compiler.disable  # type: ignore[untyped-decorator, unused-ignore]
 def _apply(subscripts: str, patterns: list[Any], *values: Any) -> Any:
-    return _Einsum.apply(subscripts, patterns, *values)
+    tensors = [one for one in values if isinstance(one, torch.Tensor)]
+    # NumPy does not have these: they are computed in 32 bits.
+    short = [one.dtype == torch.bfloat16 for one in tensors]
+    given = [one.to(torch.float32) if getattr(one, "dtype", None) == torch.bfloat16 else one for one in values]
+    subscripts, given = _without_diagonals(subscripts, patterns, given)
+    found = _Einsum.apply(subscripts, patterns, *given)
+    return found.to(torch.bfloat16) if all(short) and len(tensors) == len(values) else found
+
+
+def _without_diagonals(subscripts: str, patterns: list[Any], values: list[Any]) -> tuple[str, list[Any]]:
+    """Subscripts and operands, of which dense tensors with a label twice are their diagonals."""
+    inputs, head = _einsum.parsed(subscripts, tuple(_rank(*pair) for pair in zip(values, patterns, strict=True)))
+    inputs = list(inputs)
+    for at, (labels, value, pattern) in enumerate(zip(inputs, values, patterns, strict=True)):
+        is_dense = isinstance(value, torch.Tensor) and value.layout == torch.strided and pattern is None
+        if is_dense and len(set(labels)) < len(labels):
+            inputs[at] = "".join(dict.fromkeys(labels))
+            values[at] = torch.einsum(f"{labels}->{inputs[at]}", value)
+    return f"{','.join(inputs)}->{head}", values
+
+
+def _rank(value: Any, pattern: Any) -> int:
+    return 2 if pattern is not None else len(getattr(value, "shape", ()))
 
 
 def _node(value: Any, pattern: Any) -> Any:
@@ -119,18 +142,23 @@ def _gradient(labels: tuple[list[str], str], gradient: Any, nodes: list[Any], at
             others.append((node if node.dtype.kind != "c" else leaf(compute(node).conj()), its))
     if len(set(own)) != len(own):
         raise InputError(f"there is no gradient with respect to an operand with labels '{own}': one is there twice")
+    # Along dimensions that are repeated gradients are added up.
+    extents = dict(pair for node, its in zip(nodes, inputs, strict=True) for pair in zip(its, node.shape, strict=True))
+    extents.update((c, n) for node, its in others for c, n in zip(its, node.shape, strict=True) if n != 1)
+    kept = "".join(c for c, n in zip(own, nodes[at].shape, strict=True) if n == extents[c])
     known = set("".join(its for _, its in others))
     # Dimensions that were summed alone: their gradient is the same along them.
-    missing = [axis for axis, label in enumerate(own) if label not in known]
-    for axis in missing:
-        others.append((leaf(np.ones(nodes[at].shape[axis], nodes[at].dtype)), own[axis]))
+    for axis, label in enumerate(own):
+        if label not in known:
+            others.append((leaf(np.ones(nodes[at].shape[axis], nodes[at].dtype)), label))
     if pattern is not None:
         others.append((leaf(_with_values(pattern, np.ones(pattern.nnz, nodes[at].dtype))), own))
-    text = f"{','.join(its for _, its in others)}->{own}"
+    text = f"{','.join(its for _, its in others)}->{kept if pattern is None else own}"
     product = _einsum.product(text, [node for node, _ in others])
     if pattern is not None:
         return torch.from_numpy(run([product], ["csr"]).data)
-    return as_origin(np.asarray(run([product], ["dense"])), "torch").to(_torch_type(nodes[at].dtype))
+    found = np.asarray(run([product], ["dense"])).reshape(nodes[at].shape)
+    return as_origin(found, "torch").to(_torch_type(nodes[at].dtype))
 
 
 def _torch_type(dtype: np.dtype[Any]) -> Any:

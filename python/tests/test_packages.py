@@ -141,3 +141,62 @@ def test_compiled_functions_of_pytorch_call_products() -> None:
     torch.testing.assert_close(compiled(a, b), torch.relu(2 * a @ b) + 1)
     compiled(a, b).sum().backward()
     assert a.grad is not None
+
+
+def test_gradients_of_diagonals_and_repeated_dimensions() -> None:
+    torch = pytest.importorskip("torch")
+    for subscripts, *shapes in (
+        ("ii->i", (3, 3)),
+        ("ii", (3, 3)),
+        ("iij,j->i", (3, 3, 4), (4,)),
+        ("bij,bjk->bik", (1, 3, 4), (2, 4, 5)),
+        ("ij,ij->j", (3, 1), (3, 4)),
+    ):
+        ours = [torch.randn(*shape, dtype=torch.float64, requires_grad=True) for shape in shapes]
+        theirs = [one.detach().clone().requires_grad_() for one in ours]
+        found, expected = dastac.einsum(subscripts, *ours), torch.einsum(subscripts, *theirs)
+        torch.testing.assert_close(found, expected)
+        weights = torch.randn_like(expected)
+        found.backward(weights)
+        expected.backward(weights)
+        for one, other in zip(ours, theirs, strict=True):
+            torch.testing.assert_close(one.grad, other.grad)
+
+
+def test_gradients_are_not_dropped() -> None:
+    torch = pytest.importorskip("torch")
+    x = torch.ones(3, 3, dtype=torch.float64, requires_grad=True)
+    for call in (
+        lambda: dastac.array(x),
+        lambda: dastac.array(DENSE[:3, :3]) @ x,
+        lambda: dastac.einsum("ij->i", x, format="dense"),
+        lambda: dastac.einsum("ij->i", x, out=torch.empty(3, dtype=torch.float64)),
+    ):
+        with pytest.raises(dastac.InputError, match="detach"):
+            call()
+    with torch.no_grad():
+        assert not (dastac.array(x) + 1).compute().requires_grad
+        assert not dastac.einsum("ij->i", x).requires_grad
+
+
+def test_tensors_that_are_written_to() -> None:
+    torch = pytest.importorskip("torch")
+    x, out = torch.ones(3, 2, dtype=torch.float64), torch.zeros(3, dtype=torch.float64)
+    assert dastac.einsum("ij->i", x, out=out) is out and out.tolist() == [2, 2, 2]
+    assert (dastac.array(x) + 1).sum(axis=1, out=out) is out and out.tolist() == [4, 4, 4]
+    program = dastac.compile("symbols: N\ny(i) := 3 * x(i)\nx:D(i) := (0 <= i < N)")
+    assert program(x[:, 0], out=out) is out and out.tolist() == [3, 3, 3]
+    assert program(x[:, 0], out={"y": out}) is out
+    kept = dastac.array(x) + 1
+    kept.compute()[:] = 9
+    assert kept.compute().tolist() == [[2, 2]] * 3
+
+
+def test_tensors_of_bfloat16() -> None:
+    torch = pytest.importorskip("torch")
+    x = torch.arange(6).reshape(2, 3).to(torch.bfloat16)
+    found = dastac.einsum("ij,kj->ik", x, x)
+    assert found.dtype == torch.bfloat16 and torch.equal(found, x @ x.T)
+    asked = x.clone().requires_grad_()
+    dastac.einsum("ij,kj->", asked, x).backward()
+    assert asked.grad.dtype == torch.bfloat16
