@@ -363,7 +363,8 @@ class Array(NDArrayOperatorsMixin):
     def nonzero(self) -> tuple[np.ndarray[Any, Any], ...]:
         """The places of the elements that are not zero, an array for each dimension."""
         found = compute(self._node)
-        return canonical(found).nonzero() if is_sparse(found) else np.nonzero(found)
+        places = canonical(found).nonzero() if is_sparse(found) else np.nonzero(found)
+        return tuple(one.astype(np.intp, copy=False) for one in places)
 
     @property
     def nnz(self) -> int:

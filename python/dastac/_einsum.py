@@ -19,6 +19,7 @@ from ._leaves import leaf
 from ._operations import astype, eager, ufunc
 from ._run import as_format, compute, plan_of, returned
 from ._types import is_element
+from ._values import is_sparse
 from .errors import InputError
 
 __all__ = ["einsum"]
@@ -67,9 +68,9 @@ def einsum(
     array([3., 3.])
     """
     key: Hashable = None
-    if out is None and format is None and dtype is None and order == "K" and set(map(type, operands)) <= {np.ndarray}:
-        if operands and isinstance(subscripts, str):
-            key = (subscripts, *[(one.shape, one.dtype, one.flags.fnc) for one in operands])
+    if out is None and format is None and dtype is None and order == "K" and isinstance(subscripts, str):
+        key = _key(subscripts, operands)
+        if key is not None:
             call = _CALLS.get(key)
             if call is not None:
                 program, places, sizes = call
@@ -92,7 +93,9 @@ def einsum(
     if out is None and format is None:
         if any([isinstance(one, Array) for one in operands]):
             return Array(node)
-        value = _short(returned(node, compute(node)), operands)
+        value = returned(node, compute(node))
+        if "torch" in sys.modules:
+            value = _short(value, operands)
         if key is not None:
             _keep(key, node, operands)
         return np.asfortranarray(value) if order == "F" and isinstance(value, np.ndarray) else value
@@ -118,6 +121,19 @@ def _keep(key: Hashable, node: Node, operands: Sequence[Any]) -> None:
         _CALLS[key] = (program, tuple(places), sizes)
         if len(_CALLS) > 1024:
             _CALLS.popitem(last=False)
+
+
+def _key(subscripts: str, operands: Sequence[Any]) -> Hashable:
+    """What decides about the program of a product, if all operands are arrays of NumPy or matrices of SciPy."""
+    made: list[Hashable] = [subscripts]
+    for one in operands:
+        if type(one) is np.ndarray:
+            made.append((one.shape, one.dtype, one.flags.fnc))
+        elif is_sparse(one) and one.format in ("csr", "csc"):
+            made.append((one.shape, one.dtype, one.format))
+        else:
+            return None
+    return tuple(made)
 
 
 def _cast(node: Node, dtype: np.dtype[Any], casting: Any) -> Node:
