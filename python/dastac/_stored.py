@@ -49,7 +49,7 @@ def found(node: Node, format: str | None) -> Any:
         if operand._sparse and len(set(labels)) == len(labels) == 2:
             with np.errstate(all="ignore"):
                 mapped = _mapped(operand)
-            return None if mapped is None else np.asarray(mapped[1].sum(dtype=node.dtype))
+            return None if mapped is None else mapped[1].sum(dtype=node.dtype)
     return None
 
 
