@@ -144,7 +144,10 @@ class Array(NDArrayOperatorsMixin):
         return array_api.namespace(api_version)
 
     def __dlpack__(self, **options: Any) -> Any:
-        return np.asarray(self).__dlpack__(**options)
+        found = np.asarray(self)
+        # Before its version 1, DLPack has no arrays that are read-only.
+        is_old = options.get("max_version") is None and not found.flags.writeable
+        return (found.copy() if is_old else found).__dlpack__(**options)
 
     def __dlpack_device__(self) -> tuple[int, int]:
         return (1, 0)
@@ -233,6 +236,9 @@ class Array(NDArrayOperatorsMixin):
 
     def mean(self, axis: Axes = None, dtype: Any = None, out: Any = None, keepdims: bool = False) -> Array:
         """The mean along axes, or of all elements."""
+        if dtype is not None and np.dtype(dtype).kind not in "fc":
+            made = _operations.eager(np.mean, (self._node,), axis=axis, dtype=dtype, keepdims=keepdims)
+            return Array(made)._done(out)
         of = self if dtype is None else self.astype(dtype)
         return Array(_operations.mean(of._node, axis, keepdims))._done(out)
 
@@ -334,6 +340,9 @@ class Array(NDArrayOperatorsMixin):
             made: Any = np.rint(self)
             return Array(made._node)._done(out)
         return Array(_operations.eager(np.round, (self._node,), decimals=decimals))._done(out)
+
+    def __round__(self, decimals: int = 0) -> Array:
+        return self.round(decimals)
 
     def copy(self) -> Array:
         """The same elements in memory of their own."""

@@ -81,15 +81,14 @@ def ufunc(function: Any, inputs: Sequence[Any]) -> Any:
     dtype = form.ufunc.resolve_dtypes((*given, *[None] * form.ufunc.nout))[-1]
     # SciPy has no elements of 16 bits.
     is_short = dtype == np.float16 and any([_graph.is_sparse(one) for one in inputs if not isinstance(one, Scalar)])
-    if is_short or not is_computed(form, inputs, dtype):
+    # Elements that are known to be zero have the reciprocal 0 in the language.
+    is_dense = form.divides and not isinstance(inputs[-1], Scalar) and not _graph.is_plain(inputs[-1])
+    if is_short or is_dense or not is_computed(form, inputs, dtype):
         return eager(function, inputs)
     of_numbers = dtype
     if form.is_truth:
         of_numbers = next(one.dtype for one in inputs if not isinstance(one, Scalar))
     operands = tuple(number(one, of_numbers) if isinstance(one, Scalar) else one for one in inputs)
-    if form.divides and not _graph.is_plain(operands[-1]):
-        # Elements that are known to be zero have the reciprocal 0 in the language.
-        operands = (*operands[:-1], leaf(dense(operands[-1])))
     shape = broadcast(operands)
     zeros = form.keeps_zeros(operands)
     return Elementwise(form.text, operands, shape, dtype, zeros, form.kind)

@@ -13,7 +13,7 @@ import scipy.sparse as sp
 import dastac
 
 RNG = np.random.default_rng(12)
-A = np.round(RNG.normal(size=(4, 5)), 2) * (RNG.random((4, 5)) < 0.6)
+A = np.round(RNG.normal(size=(4, 5)), 2) * (RNG.random((4, 5)) < 0.6) + 0.0
 WHOLE = RNG.integers(-3, 4, (4, 5))
 
 METHODS: list[Callable[[Any], Any]] = [
@@ -38,6 +38,10 @@ METHODS: list[Callable[[Any], Any]] = [
     lambda a: a.sum(0, np.float32),
     lambda a: a.mean(axis=0, dtype=np.float64),
     lambda a: a**True,
+    lambda a: a / a,
+    lambda a: 1 / a,
+    lambda a: a.mean(axis=0, dtype=np.int16),
+    lambda a: round(a, 1) if isinstance(a, dastac.Array) else a.round(1),
     lambda a: a.real,
     lambda a: a.imag,
     lambda a: np.sum(a, 0, np.float32),
@@ -51,6 +55,7 @@ METHODS: list[Callable[[Any], Any]] = [
 ]
 
 
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.parametrize("at", range(len(METHODS)))
 @pytest.mark.parametrize("kind", ["dense", "csr", "bsr", "lazy", "whole", "stored"])
 def test_methods(at: int, kind: str) -> None:
