@@ -461,6 +461,21 @@ impl Term {
         matches!(self, Term::Comparison(_) | Term::Access { position: Some(_), .. })
     }
 
+    /// Has a term and its parts stand somewhere else.
+    pub(crate) fn set_span(&mut self, to: Span) {
+        match self {
+            Term::Sum(_, span)
+            | Term::Product(_, span)
+            | Term::Access { span, .. }
+            | Term::Number { span, .. }
+            | Term::Call { span, .. }
+            | Term::Reduced { span, .. } => *span = to,
+            Term::Comparison(comparison) => comparison.span = to,
+            Term::Index(name) => name.span = to,
+        }
+        self.parts_mut().iter_mut().for_each(|part| part.set_span(to));
+    }
+
     /// Where it is written.
     pub fn span(&self) -> Span {
         match self {

@@ -162,10 +162,24 @@ impl Lexer<'_> {
             '−' | '–' => Some("write `-`"),
             '·' | '×' | '∗' => Some("write `*`"),
             '_' => Some("a name begins with a letter"),
+            '.' if rest.starts_with(".*") => Some("products of elements are `A(i, j) * B(i, j)`"),
+            '.' if rest.starts_with("./") => Some("quotients of elements are `A(i, j) / B(i, j)`"),
+            '.' if rest[1..].starts_with(|c: char| c.is_ascii_alphabetic())
+                && !rest.starts_with(".T") =>
+            {
+                Some("functions are written `f(x)`, casts `f32(x)`")
+            }
+            '²' => Some("a square is `a^2`"),
+            '√' => Some("a root is `sqrt(a)`"),
+            'Σ' | '∑' => Some("a sum is `sum(j) A(i, j)`"),
+            '∏' | 'Π' => Some("a product is `prod(j) A(i, j)`"),
+            '~' | '¬' => Some("where `a` is 0: `not(a)`"),
             '.' if rest.starts_with(".T") => Some("the transpose of `A(i, j)` is `A(j, i)`"),
             '.' => Some("a number begins with a digit: `0.5`"),
             '[' | ']' | '{' | '}' => Some("subscripts and groups stand in `(` and `)`"),
-            '|' if !rest.starts_with("||") => Some("an absolute value is `abs(x)`"),
+            '|' if !rest.starts_with("||") => {
+                Some("an absolute value is `abs(x)`; one of two holds: `a or b`")
+            }
             '&' | '|' => Some("both hold: `a * b` or `a and b`; one of them holds: `a or b`"),
             '!' => Some("unequal is `!=`; where `a` is 0: `not(a)`"),
             '?' => Some("a choice is `where(test, a, b)`"),
@@ -178,7 +192,15 @@ impl Lexer<'_> {
         if let Some(hint) = hint {
             error = error.hint(hint);
         }
-        self.diagnostics.push(error);
+        // One of several brackets on a line says enough.
+        let is_bracket = |text: &str| text.starts_with(['[', ']']);
+        let again = self.diagnostics.last().is_some_and(|last| {
+            let before = self.source.get(last.place()..self.at).unwrap_or_default();
+            last.code == "E0001" && is_bracket(before) && !before.contains('\n')
+        });
+        if !again || !is_bracket(&self.source[self.at..]) {
+            self.diagnostics.push(error);
+        }
         self.push(length, TokenKind::Invalid);
     }
 }

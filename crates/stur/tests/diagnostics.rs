@@ -56,9 +56,6 @@ fn characters() {
             E0001 `[` is not part of the language
               @ 29..30 "[": unexpected character
               = subscripts and groups stand in `(` and `)`
-            E0001 `]` is not part of the language
-              @ 31..32 "]": unexpected character
-              = subscripts and groups stand in `(` and `)`
         "#]],
     );
     errors(
@@ -691,7 +688,7 @@ fn semirings() {
             expect![[r#"
                 E0109 iterator `i` of the head is unbound
                   @ 169..183 "max(i) A(i, j)": `i` occurs in no factor of this product
-                  = give the head's dimensions with `y:D`, or bound it here: `(0 <= i < N)`
+                  = give the head's dimensions with `y:D`, or multiply with its range: `(0 <= i < N)`
             "#]],
         ),
         ("y(i) := sum(j) A(i, j)", expect![""]),
@@ -1002,7 +999,7 @@ fn names() {
               = as a factor, a symbol is written `N()`
             E0109 iterator `i` of the head is unbound
               @ 19..23 "N(i)": `i` occurs in no factor of this product
-              = give the head's dimensions with `A:D`, or bound it here: `(0 <= i < N)`
+              = give the head's dimensions with `A:D`, or multiply with its range: `(0 <= i < N)`
             E0111 the symbol `N` has a rule
               @ 24..25 "N": a symbol, not a tensor
               = symbols are given when the kernel runs; take another name for the tensor
@@ -1055,7 +1052,7 @@ fn names() {
         expect![[r#"
             E0109 iterator `j` of the head is unbound
               @ 11..15 "b(i)": `j` occurs in no factor of this product
-              = give the head's dimensions with `A:D`, or bound it here: `(0 <= j < ..)`
+              = give the head's dimensions with `A:D`, or multiply with its range: `(0 <= j < ..)`
         "#]],
     );
 }
@@ -1249,7 +1246,7 @@ fn positions() {
             expect![[r#"
                 E0109 iterator `k` of the head is unbound
                   @ 163..187 "k = pos(A(i, j))) * x(i)": how many positions `k` has is not known
-                  = give the head's dimensions with `y:D`, or bound it here: `(0 <= k < N)`
+                  = give the head's dimensions with `y:D`, or multiply with its range: `(0 <= k < N)`
             "#]],
         ),
         (

@@ -324,7 +324,7 @@ impl Checker<'_> {
             product.iterators = self.product_iterators(&rule, &factors);
             match &item.reduction {
                 Some(reduction) if reduction.operator != ReduceOp::Sum => {
-                    self.reduced(reduction, &rule, &product.iterators);
+                    self.reduced(&program.source, reduction, &rule, &product.iterators);
                 }
                 _ => {}
             }
@@ -362,7 +362,7 @@ impl Checker<'_> {
             && reduction.operator == ReduceOp::Sum
         {
             let iterators: Vec<String> = iterators.into_iter().collect();
-            self.reduced(reduction, &rule, &iterators);
+            self.reduced(&program.source, reduction, &rule, &iterators);
         }
         self.unused_order(&rule, &item.tensor.text);
         Some(rule)
@@ -479,9 +479,15 @@ impl Checker<'_> {
                 let whole = part.and_then(|part| part.rule.part_of.as_ref());
                 let whole = whole.unwrap_or(&head.name);
                 let most = program.symbols.first().map_or("..", |(symbol, _)| symbol.as_str());
-                open.push(Diagnostic::error("E0109", message, product.span, label).hint(format!(
-                    "give the head's dimensions with `{whole}:D`, or bound it here: `(0 <= {name} < {most})`",
-                )));
+                let is_scalar = self.values.iter().any(|value| {
+                    value.rule.tensor.text == *whole && value.rule.iterators.is_empty()
+                });
+                let here = format!("multiply with its range: `(0 <= {name} < {most})`");
+                let hint = match is_scalar {
+                    true => here,
+                    false => format!("give the head's dimensions with `{whole}:D`, or {here}"),
+                };
+                open.push(Diagnostic::error("E0109", message, product.span, label).hint(hint));
             }
         }
         let known: Vec<&str> =

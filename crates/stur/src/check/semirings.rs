@@ -4,6 +4,7 @@ use super::Checker;
 use super::products::Coefficient;
 use crate::ast::{ReduceOp, Reduction, RuleItem, Span, Term};
 use crate::diagnostic::Diagnostic;
+use crate::parser::words::REDUCTIONS;
 use crate::program::Rule;
 use crate::semiring::Semiring;
 
@@ -189,14 +190,27 @@ impl Checker<'_> {
     }
 
     /// Checks that a reduction names the iterators that it goes over: all but those of the head.
-    pub(super) fn reduced(&mut self, reduction: &Reduction, rule: &Rule, iterators: &[String]) {
-        let word = reduction.operator.word();
+    pub(super) fn reduced(
+        &mut self,
+        source: &str,
+        reduction: &Reduction,
+        rule: &Rule,
+        iterators: &[String],
+    ) {
+        // As it is written: `all`, which is made of `or`.
+        let written = source.get(reduction.span.start..reduction.span.end).unwrap_or_default();
+        let written = written.split('(').next().map(str::trim);
+        let is_word = |word: &&str| REDUCTIONS.contains(word) || *word == "or";
+        let word = written.filter(is_word).unwrap_or(reduction.operator.word());
         let over: Vec<&str> = iterators
             .iter()
             .filter(|name| !rule.iterators.contains(name))
             .map(String::as_str)
             .collect();
-        let hint = format!("write `{word}({})`", over.join(", "));
+        let hint = match over.is_empty() {
+            true => format!("leave `{word}(..)` out: there is one value for each element"),
+            false => format!("write `{word}({})`", over.join(", ")),
+        };
         for (k, name) in reduction.iterators.iter().enumerate() {
             let text = name.text.as_str();
             let (message, label) = if reduction.iterators[..k].contains(name) {

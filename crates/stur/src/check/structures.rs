@@ -247,6 +247,8 @@ fn rename(expr: &mut Expr, names: &BTreeMap<&str, &str>) {
 
 /// What to write where a tensor has the name of a reduction: `sum(x)`.
 fn reduction(name: &str) -> Option<String> {
+    // Of a module, such as `np.sum`.
+    let name = name.rsplit_once('.').map_or(name, |(_, own)| own);
     if name == "dot" {
         return Some("a product of two vectors is a sum: `sum(i) x(i) * y(i)`".into());
     }

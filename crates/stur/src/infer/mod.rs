@@ -551,6 +551,9 @@ fn space<'a>(
                         "{} would settle it",
                         dimensions(head, iterators, &|_| "..".into())
                     )),
+                    false if !rule.iterators.contains(iterator) && iterator.len() > 1 => error.hint(format!(
+                        "add a comparison such as `(0 <= {iterator} < N)`, or `symbols: {iterator}`; a scalar is `{iterator}()`"
+                    )),
                     false => error.hint(format!(
                         "add a comparison such as `(0 <= {iterator} < N)`: dimensions of tensors do not bound it"
                     )),

@@ -116,6 +116,7 @@ fn count(term: &Term, boxes: &Boxes) -> Option<Term> {
     }
     let extents = reduction.iterators.iter().map(|name| extent(value, name, boxes));
     let mut extents = extents.collect::<Option<Vec<Term>>>()?;
+    extents.iter_mut().for_each(|extent| extent.set_span(*span));
     match extents.len() {
         0 => None,
         1 => extents.pop(),

@@ -417,6 +417,9 @@ impl Parser<'_> {
                 word @ ("symbols" | "outputs" | "iters" | "layout" | "schedule" | "types") => {
                     with_hint(error, format!("a directive has a colon: `{word}: ..`"))
                 }
+                "def" | "let" | "fn" | "function" | "var" | "const" | "set" => {
+                    with_hint(error, "a rule begins with its head: `y(i) := 2 * x(i)`")
+                }
                 _ => with_hint(
                     error,
                     "a rule is `head := sum of products`; the head of a scalar is `s()`",
@@ -684,6 +687,20 @@ impl Parser<'_> {
                 }
             };
             return Err(with_hint(error, hint));
+        }
+        match self.nth_name(0) {
+            Some("if" | "unless") => {
+                return Err(with_hint(error, "a choice is `where(test, a, b)`"));
+            }
+            Some("where") => {
+                let hint =
+                    "a condition is a factor: `x(i) * (i < 3)`; a choice is `where(test, a, b)`";
+                return Err(with_hint(error, hint));
+            }
+            Some("for") => {
+                return Err(with_hint(error, "the head names iterators: `y(i) := 2 * x(i)`"));
+            }
+            _ => {}
         }
         Err(match &token.kind {
             TokenKind::Mark("@") => with_hint(error, words::MATMUL),

@@ -5,7 +5,7 @@
 use super::node::{Node, NodeKind, POS, Quantifier};
 use super::statistics::reduced;
 use super::values::{divide, floor, is_value, larger, negated, quotient, remainder};
-use super::{Parser, Result, error, sums, tails, with_hint};
+use super::{Parser, Result, error, sums, tails, with_hint, words};
 use crate::ast::{BinaryOp, CompareOp, Comparison, Expr, ExprKind, Name, ReduceOp, Span, Term};
 use crate::diagnostic::Diagnostic;
 use crate::lexer::TokenKind;
@@ -192,6 +192,10 @@ impl Parser<'_> {
     }
 
     fn unary(&mut self) -> Result<Node> {
+        if self.is("+") {
+            self.at += 1;
+            return self.nested(Parser::unary);
+        }
         let sign = self.span();
         if !self.is("-") {
             return self.powers();
@@ -373,6 +377,20 @@ impl Parser<'_> {
             {
                 let error = error("E0009", "a position as a factor", span, "an integer");
                 Err(with_hint(error, POSITION))
+            }
+            NodeKind::Call { tensor, arguments, .. }
+                if words::REDUCTIONS.contains(&tensor.text.as_str())
+                    && !self.heads.contains(&tensor.text)
+                    && matches!(arguments[..], [Node { kind: NodeKind::Compare(..), .. }]) =>
+            {
+                let word = &tensor.text;
+                let error = error("E0009", "a comparison as a subscript", span, "not an integer");
+                Err(with_hint(
+                    error,
+                    format!(
+                        "a reduction names iterators, and what follows is reduced: `{word}(i) x(i) > 0`"
+                    ),
+                ))
             }
             NodeKind::Call { tensor, arguments, reciprocal } => {
                 if arguments.iter().any(is_value) {

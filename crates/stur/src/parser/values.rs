@@ -174,10 +174,13 @@ fn unknown(name: &Name) -> Box<Diagnostic> {
         return with_hint(error, hint);
     }
     // Of a module, such as `np.exp`.
-    if let Some((_, own)) = text.rsplit_once('.')
-        && Function::from_name(own).is_some()
-    {
-        return with_hint(error, format!("functions have no module: `{own}(..)`"));
+    if let Some((_, own)) = text.rsplit_once('.') {
+        if Function::from_name(own).is_some() || SUGAR.contains(&own) {
+            return with_hint(error, format!("functions have no module: `{own}(..)`"));
+        }
+        if let Some(hint) = words::function(own).or_else(|| words::reduction(own)) {
+            return with_hint(error, hint);
+        }
     }
     match similar(text, names) {
         Some(close) => with_hint(error, format!("did you mean `{close}`?")),

@@ -7,7 +7,7 @@ pub(super) const MATMUL: &str = "products are sums over iterators: `C(i, k) := A
 const SOFTMAX: &str = "a softmax is `exp(x(i) - max(k) x(k)) / sum(k) exp(x(k) - max(l) x(l))`";
 
 /// Reductions.
-pub(super) const REDUCTIONS: [&str; 13] = [
+pub(crate) const REDUCTIONS: [&str; 13] = [
     "sum", "prod", "min", "max", "mean", "var", "std", "norm", "count", "any", "all", "argmin",
     "argmax",
 ];
