@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -36,7 +37,7 @@ def found(node: Node, format: str | None) -> Any:
         return made.copy() if np.shares_memory(made.data, inner.value.data) else made
     if format is not None:
         return None
-    if isinstance(node, Elementwise) and node._sparse and len(node.shape) == 2:
+    if node._sparse and len(node.shape) == 2 and (isinstance(node, Elementwise) or _is_by_elements(node)):
         with np.errstate(all="ignore"):
             mapped = _mapped(node)
         if mapped is None:
@@ -63,6 +64,13 @@ def _is_turned(node: Node) -> bool:
     return turned
 
 
+def _is_by_elements(node: Node) -> bool:
+    """Whether it is a product of the elements of several matrices at the same places."""
+    return (
+        isinstance(node, Product) and len(node.operands) > 1 and all(labels == node.head for _, labels in node.operands)
+    )
+
+
 def _mapped(node: Node) -> tuple[Any, Any] | None:
     """A matrix with the pattern of what a node stores, and its elements; `None` if there is more than one pattern."""
     if isinstance(node, Leaf):
@@ -70,14 +78,18 @@ def _mapped(node: Node) -> tuple[Any, Any] | None:
             return None
         check_ends(node.value, "the array")
         return node.value, node.value.data[: node.value.indptr[-1]]
-    if not isinstance(node, Elementwise) or node._computed is not None or not node.keeps_zeros:
+    if node._computed is not None:
         return None
-    function = _BY_FORM.get(node.form)
-    if function is None and node.form not in _CASTS:
+    function: Any = np.multiply
+    if isinstance(node, Elementwise) and node.keeps_zeros:
+        function = _BY_FORM.get(node.form)
+        if function is None and node.form not in _CASTS:
+            return None
+    elif not _is_by_elements(node):
         return None
     pattern: Any = None
     operands: list[Any] = []
-    for operand in node.operands:
+    for operand in _graph.operands_of(node):
         if isinstance(operand, Leaf) and not operand.shape and operand.format is None:
             operands.append(np.asarray(operand.value).reshape(()))
             continue
@@ -92,5 +104,8 @@ def _mapped(node: Node) -> tuple[Any, Any] | None:
         operands.append(part[1])
     if pattern is None:
         return None
-    made = operands[0] if function is None else function(*operands)
+    if isinstance(node, Product):
+        made = functools.reduce(np.multiply, operands)
+    else:
+        made = operands[0] if function is None else function(*operands)
     return pattern, made.astype(node.dtype, copy=False)
