@@ -28,6 +28,7 @@ mod polyhedra;
 mod registers;
 mod scatter;
 mod split_complex;
+mod split_planes;
 mod threads;
 mod tile;
 mod widen;
@@ -56,6 +57,16 @@ pub const ALL: &[&[Pass]] = &[
 
 /// The passes that make elements of other types real numbers of 32 or 64 bits, and loops simple.
 pub const PASSES: &[Pass] = &[
+    Pass {
+        name: "split-planes",
+        about: "compute products of complex matrices as four of real ones",
+        example: Example {
+            before: "parallel i = 0 to N { parallel j = 0 to N { C[N * i + j] = sum(k = 0 to N) A[N * i + k] * \
+                B[N * k + j] } }",
+            after: "with A.re of N * N { .. C.re[N * i + j] += sum(k = 0 to N) A.re[N * i + k] * B.re[N * k + j] .. }",
+        },
+        run: split_planes::run,
+    },
     Pass {
         name: "split-complex",
         about: "make two real numbers of each complex one",
@@ -146,7 +157,8 @@ pub const PASSES: &[Pass] = &[
 ];
 
 /// What complex numbers need before anything else is done with loops.
-pub const SPLIT_COMPLEX: Sequence = Sequence { name: "split-complex", passes: &["split-complex"] };
+pub const SPLIT_COMPLEX: Sequence =
+    Sequence { name: "split-complex", passes: &["split-planes", "split-complex"] };
 
 /// What visits only those terms and elements of sums that integers in memory choose.
 pub const PICK: Sequence = Sequence { name: "pick", passes: &["pick", "scatter", "accumulate"] };

@@ -552,7 +552,8 @@ fn space<'a>(
                         dimensions(head, iterators, &|_| "..".into())
                     )),
                     false if !rule.iterators.contains(iterator) && iterator.len() > 1 => error.hint(format!(
-                        "add a comparison such as `(0 <= {iterator} < N)`, or `symbols: {iterator}`; a scalar is `{iterator}()`"
+                        "add a comparison such as `(0 <= {iterator} < N)`, or `symbols: {iterator}`; a scalar is \
+                        `{iterator}()`"
                     )),
                     false => error.hint(format!(
                         "add a comparison such as `(0 <= {iterator} < N)`: dimensions of tensors do not bound it"
