@@ -138,7 +138,7 @@ fn reciprocals(product: &mut Product, zeros: &dyn Fn(TensorId) -> Zeros) {
 
 /// A value whose quotients by elements are 0 where only the element's value tells that it is structurally zero:
 /// `a(i) / s(i)` -> `where(s(i) != 0, a(i) / s(i), 0)`.
-fn divided(value: &Scalar, is_value: &dyn Fn(usize) -> bool) -> Scalar {
+pub(crate) fn divided(value: &Scalar, is_value: &dyn Fn(usize) -> bool) -> Scalar {
     let all = |parts: &[Scalar]| parts.iter().map(|part| divided(part, is_value)).collect();
     match value {
         Scalar::Sum(parts) => Scalar::Sum(all(parts)),

@@ -522,6 +522,39 @@ fn comparisons_say_which_elements_take_part() {
     }
 }
 
+/// Expressions in heads say where values go: results as NumPy has them.
+#[test]
+fn heads_with_expressions_say_where_values_go() {
+    let file = |rule: &str, head: &str| {
+        Folder::new(&format!(
+            "y({rule}\n{head}x:D(i) := (0 <= i < 3)\nA:D(i, j) := (0 <= i < 3) * (0 <= j < 3)\n"
+        ))
+    };
+    let of_three = "y:D(k) := (0 <= k < 3)\n";
+    for (rule, head, expected) in [
+        ("i + 1) := x(i) * A(0, 0)", "", &[0.0, 1.0, 2.0, 3.0][..]),
+        ("i, i) := x(i) + A(i, i)", "", &[2.0, 0.0, 0.0, 0.0, 7.0, 0.0, 0.0, 0.0, 12.0]),
+        ("2 - i) := sum(j) A(i, j) * x(j)", of_three, &[50.0, 32.0, 14.0]),
+        ("i + 1) := sum(j) x(j) * (j <= i) * A(0, 0)", of_three, &[0.0, 1.0, 3.0]),
+        ("i + 1) := max(j) -x(j) * A(0, 0) * (j <= i)", of_three, &[0.0, -1.0, -1.0]),
+        ("i + 1) := 2 * x(i) * A(0, 0) + prod(j) x(j) * (j <= i)", of_three, &[0.0, 3.0, 6.0]),
+        ("i + j) := A(i, j) - x(i)", "", &[0.0, 3.0, 9.0, 9.0, 6.0]),
+        (
+            "3 * i + j) := A(i, j) + x(0)",
+            "y:D(k) := (0 <= k < 9)\n",
+            &[2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0],
+        ),
+        ("2, 0) := x(1) * A(0, 1)", "", &[0.0, 0.0, 4.0]),
+    ] {
+        let folder = file(rule, head);
+        folder.write_array("x.npy", &[3], &[1.0, 2.0, 3.0]);
+        folder.write_array("A.npy", &[3, 3], &[1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0]);
+        folder.works("run p.stur --output y=y.npy --input x=x.npy --input A=A.npy");
+        let (_, found) = folder.read_array("y.npy");
+        assert_eq!(found, expected, "{rule}");
+    }
+}
+
 /// Where some inputs are given, others may have been forgotten.
 #[test]
 fn inputs_that_are_random_are_named() {

@@ -2,7 +2,7 @@
 
 use super::Checker;
 use super::products::Coefficient;
-use crate::ast::{ReduceOp, Reduction, RuleItem, Span, Term};
+use crate::ast::{PLACE, ReduceOp, Reduction, RuleItem, Span, Term};
 use crate::diagnostic::Diagnostic;
 use crate::parser::words::REDUCTIONS;
 use crate::program::Rule;
@@ -226,7 +226,12 @@ impl Checker<'_> {
             return;
         }
         let listed = |name: &str| reduction.iterators.iter().any(|listed| listed.text == name);
-        if let Some(missing) = over.iter().find(|name| !listed(name)) {
+        // Where elements of a sum go needs no naming: `y(i + 1) := sum(j) A(i, j)`.
+        let is_sent = reduction.operator == ReduceOp::Sum
+            && rule.iterators.iter().any(|iterator| iterator.contains(PLACE));
+        if let Some(missing) = over.iter().find(|name| !listed(name))
+            && !is_sent
+        {
             let message = format!("`{word}` does not name `{missing}`, which it goes over");
             let error = Diagnostic::error("E0129", message, reduction.span, "not all iterators");
             self.report(error.hint(hint));

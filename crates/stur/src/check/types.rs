@@ -50,8 +50,8 @@ fn elements(value: &Scalar, visit: &mut dyn FnMut(usize)) {
     }
 }
 
-/// Makes comparisons of floats integers in rules that count them, and rounded quotients too: `(A(i) > 0)` ->
-/// `i64((A(i) > 0))`, `floor(k(i) / 3)` -> `i64(floor(k(i) / 3))`.
+/// Makes comparisons of floats, and of what is a float of integers, integers in rules that count them, and rounded
+/// quotients too: `(A(i) > 0)` -> `i64((A(i) > 0))`, `floor(k(i) / 3)` -> `i64(floor(k(i) / 3))`.
 pub(super) fn count_comparisons(program: &mut Program) {
     let Program { tensors, rules, .. } = program;
     let floats = |product: &Product, at: usize| {
@@ -80,7 +80,15 @@ fn counted(value: &Scalar, is_float: &dyn Fn(usize) -> bool) -> Scalar {
         Scalar::Apply(Operation::Compare(operator), parts) => {
             let mut floats = false;
             value.visit(&mut |part| {
-                floats |= matches!(part, Scalar::Element(at) if is_float(*at));
+                floats |= match part {
+                    Scalar::Element(at) => is_float(*at),
+                    Scalar::Number(value) => value.fract() != 0.0,
+                    Scalar::Apply(Operation::Divide, _) => true,
+                    Scalar::Apply(Operation::Function(function), of) => {
+                        !function.of_integers() && !(*function == Function::Pow && is_whole(of))
+                    }
+                    _ => false,
+                };
             });
             match floats {
                 true => Scalar::Apply(Operation::Cast(Element::I64), vec![value.clone()]),

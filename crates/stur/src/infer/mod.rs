@@ -398,11 +398,23 @@ fn computed<'a>(
     // Along a redundancy iterators change, and with them functions of iterators.
     let functions = rule.products.iter().flat_map(|product| &product.functions);
     let still = functions.into_iter().all(|function| !function.value.has_iterators());
-    for (form, spaces) in all_forms().filter(|_| still) {
+    // How many elements a window has is the same in the middle, but not at edges, whatever the sizes are: telling these
+    // apart costs more than computing it.
+    let is_count = |product: &Product| {
+        product.accesses.iter().all(|access| access.argument)
+            && product.iterators.len() > rule.iterators.len()
+    };
+    let counts = !rule.products.is_empty() && rule.products.iter().all(is_count);
+    let symmetric = quotient.clone();
+    for (form, spaces) in all_forms().filter(|_| still && !counts) {
         let found = sets.context.limited(MAX_OPERATIONS, || {
             inherit::inherit(sets, known, form, spaces, &extents, &mut quotient)
         });
         or_lost(found, || Ok(()))?;
+    }
+    // Each piece makes statements of its own, of the rule and of each that reads it.
+    if quotient.unique.basic_set_count()? > max_pieces {
+        quotient = symmetric;
     }
     let mut reads = rule.products.iter().flat_map(|product| &product.accesses);
     let structured = Structured {

@@ -17,6 +17,7 @@ use crate::sets::{Affine, Relation, Sets};
 const MAX_BASIC_MAPS: usize = 48;
 
 /// Elements that are kept, and elements that follow from kept ones.
+#[derive(Clone)]
 pub(crate) struct Quotient {
     /// All elements that may be non-zero.
     pub support: Set,

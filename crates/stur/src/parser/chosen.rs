@@ -6,9 +6,13 @@
 //! A reduction that is all of the right-hand side, and goes over an iterator of these values, is one of each element's
 //! own terms: `m(p(i)) := max(i) v(i)` is `m(k) := max(i) v(i) * (p(i) = k)`.
 
+use std::collections::BTreeSet;
+
 use super::cursor::Parser;
 use super::node::{Node, NodeKind};
-use super::tails::{has_one, take};
+use super::statistics::whole;
+use super::sums::free;
+use super::tails::{self, has_one, take};
 use super::terms::expression;
 use super::values::is_value;
 use super::{Result, error, with_hint};
@@ -46,6 +50,28 @@ impl Sent {
     /// Whether elements say where terms are added, not only iterators and numbers.
     pub(super) fn by_value(&self) -> bool {
         self.tests.iter().any(is_value_test)
+    }
+
+    /// A sum, of which some summands lack an iterator that says where it goes, as one value: each of its values has all
+    /// summands. `S(i + j) := A(i, j) - x(i)` subtracts once for each element of `A`.
+    pub(super) fn of_each(&self, body: Term) -> Term {
+        let Term::Sum(parts, span) = &body else { return body };
+        if self.is_empty() || self.by_value() {
+            return body;
+        }
+        let of_all: BTreeSet<String> = parts.iter().flat_map(free).collect();
+        let says = |name: &&String| {
+            self.tests.iter().any(|test| tails::names(test).contains(name.as_str()))
+        };
+        let said: Vec<&String> = of_all.iter().filter(says).collect();
+        let lacks = |part: &Term| {
+            let own = free(part);
+            said.iter().any(|name| !own.contains(*name))
+        };
+        match parts.iter().any(lacks) {
+            true => whole(body.clone(), *span),
+            false => body,
+        }
     }
 
     /// Whether a reduction goes over an iterator of a value.

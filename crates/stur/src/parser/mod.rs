@@ -525,6 +525,10 @@ impl Parser<'_> {
         }
         let open = sums::is_sum(&node);
         let body = self.term(node)?;
+        let body = match found {
+            None => sent.of_each(body),
+            Some(_) => body,
+        };
         let (found, body) = match (found, body) {
             // Of each term by itself: `x(p(i)) := max(j) A(i, j)`.
             (Some((reduction, quantifier)), body) if !sent.is_empty() => {

@@ -235,6 +235,11 @@ fn iterator_in<'r>(node: &Node, reduction: &'r Reduction) -> Option<&'r Name> {
     reduction.iterators.iter().find(|one| names.contains(one.text.as_str()))
 }
 
+/// The names of iterators, symbols and scalars of a node.
+pub(super) fn names(node: &Node) -> BTreeSet<&str> {
+    free(node)
+}
+
 /// The names of iterators, symbols and scalars, but for those over which reductions inside go.
 fn free(node: &Node) -> BTreeSet<&str> {
     match &node.kind {

@@ -3,6 +3,7 @@
 use dastac_elements::{Complex, Function as Named};
 
 use crate::ast::{CompareOp, Operation, is_product};
+use crate::normal::divided;
 use crate::program::{Element, Product, Scalar};
 use crate::semiring::Semiring;
 
@@ -313,8 +314,13 @@ impl Evaluator<'_> {
         product: &Product,
         head: Element,
     ) -> Result<Vec<Function>, EvalError> {
+        // As for reciprocals that are factors.
+        let by_value = |at: usize| {
+            let tensor = product.accesses[at].tensor;
+            !self.exact[tensor.0] && self.program.tensor(tensor).format.is_none()
+        };
         let all = product.functions.iter().map(|function| {
-            let value = self.tree(product, &function.value)?;
+            let value = self.tree(product, &divided(&function.value, &by_value))?;
             let kind = match head {
                 Element::Bool => Tree::own_kind(std::slice::from_ref(&value)),
                 head => Kind::of(head),

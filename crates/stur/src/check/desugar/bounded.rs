@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::super::structures::rename_term;
 use super::names::{bound_in, visit_terms};
-use crate::ast::{Aspect, ExprKind, File, Item, Name, ReduceOp, RuleItem, Term};
+use crate::affine::names;
+use crate::ast::{Aspect, Expr, ExprKind, File, Item, Name, PLACE, ReduceOp, RuleItem, Term};
 use crate::parser::sums::free;
 
 /// The `:D` of a tensor.
@@ -89,9 +90,18 @@ pub(super) fn bound(file: &File, rule: &RuleItem, part: &mut RuleItem, condition
         if found.is_empty() {
             let is_own = |condition: &&Term| {
                 let names = free(condition);
-                names.contains(name) && part.iterators.iter().any(|one| names.contains(&one.text))
+                let is_sent = rule
+                    .iterators
+                    .iter()
+                    .any(|one| one.text.contains(PLACE) && names.contains(&one.text));
+                !is_sent
+                    && names.contains(name)
+                    && part.iterators.iter().any(|one| names.contains(&one.text))
             };
             found = conditions.iter().filter(is_own).cloned().collect();
+        }
+        if found.is_empty() {
+            found = sent(domain_of(file, &rule.tensor.text), rule, name, conditions);
         }
         if found.is_empty() {
             let mut read = Vec::new();
@@ -123,6 +133,53 @@ pub(super) fn bound(file: &File, rule: &RuleItem, part: &mut RuleItem, condition
             Term::Product(kept, span)
         }
     };
+}
+
+/// What the `:D` of a head says of an iterator in an expression of the head: `(0 <= i + 1 < N)` of `y(i + 1) := ..`,
+/// which is `y(k) := .. * (i + 1 = k)`, where `y:D(k) := (0 <= k < N)`.
+fn sent(domain: Option<&RuleItem>, rule: &RuleItem, name: &str, conditions: &[Term]) -> Vec<Term> {
+    let Some(domain) = domain else { return Vec::new() };
+    conditions
+        .iter()
+        .flat_map(|condition| {
+            let Term::Comparison(comparison) = condition else { return Vec::new() };
+            let [value, Expr { kind: ExprKind::Name(place), .. }] = &comparison.operands[..] else {
+                return Vec::new();
+            };
+            let Some(at) = rule.iterators.iter().position(|one| one.text == *place) else {
+                return Vec::new();
+            };
+            let only = names(value)
+                .into_iter()
+                .all(|own| own == name || !rule.iterators.iter().any(|one| one.text == own));
+            if !only || !names(value).contains(name) {
+                return Vec::new();
+            }
+            let mut found = alone(domain, at, place);
+            for condition in &mut found {
+                if let Term::Comparison(comparison) = condition {
+                    comparison
+                        .operands
+                        .iter_mut()
+                        .for_each(|operand| replace(operand, place, value));
+                }
+            }
+            found
+        })
+        .collect()
+}
+
+/// Has an expression stand for a name.
+fn replace(expr: &mut Expr, name: &str, by: &Expr) {
+    match &mut expr.kind {
+        ExprKind::Name(own) if own == name => *expr = by.clone(),
+        ExprKind::Int(_) | ExprKind::Name(_) => {}
+        ExprKind::Neg(inner) => replace(inner, name, by),
+        ExprKind::Binary(_, left, right) => {
+            replace(left, name, by);
+            replace(right, name, by);
+        }
+    }
 }
 
 /// The comparisons of a `:D` that are about one of its iterators alone, by another name.
