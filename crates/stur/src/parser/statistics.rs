@@ -198,7 +198,7 @@ fn split(body: Term, span: Span) -> (Term, Vec<Term>) {
 }
 
 /// The conditions among factors, and the others. Comparisons of values, and what `and` and `or` join them to, are
-/// conditions of what is none.
+/// conditions of what is none; where there is nothing else, those of iterators are, and labels: `(c(i) = k)`.
 pub(crate) fn apart(factors: Vec<Term>) -> (Vec<Term>, Vec<Term>) {
     let mut single = Vec::new();
     for factor in factors {
@@ -207,10 +207,23 @@ pub(crate) fn apart(factors: Vec<Term>) -> (Vec<Term>, Vec<Term>) {
             other => single.push(other),
         }
     }
-    match single.iter().all(is_test) {
-        true => single.into_iter().partition(Term::is_condition),
-        false => single.into_iter().partition(is_test),
+    if !single.iter().all(is_test) {
+        return single.into_iter().partition(is_test);
     }
+    let is_filter = |factor: &Term| factor.is_condition() || is_label(factor);
+    match single.iter().all(is_filter) {
+        true => single.into_iter().partition(Term::is_condition),
+        false => single.into_iter().partition(is_filter),
+    }
+}
+
+/// Whether a term asks whether an element is an iterator.
+fn is_label(term: &Term) -> bool {
+    let Term::Call { operation: Operation::Compare(CompareOp::Eq), arguments, .. } = term else {
+        return false;
+    };
+    let indices = arguments.iter().filter(|side| matches!(side, Term::Index(_))).count();
+    indices == 1
 }
 
 /// Whether a term is a comparison, or comparisons that `and` and `or` join.
