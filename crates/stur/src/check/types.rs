@@ -85,7 +85,8 @@ fn counted(value: &Scalar, is_float: &dyn Fn(usize) -> bool) -> Scalar {
                     Scalar::Number(value) => value.fract() != 0.0,
                     Scalar::Apply(Operation::Divide, _) => true,
                     Scalar::Apply(Operation::Function(function), of) => {
-                        !function.of_integers() && !(*function == Function::Pow && is_whole(of))
+                        let is_power = *function == Function::Pow && is_whole(of);
+                        !function.of_integers() && !is_power
                     }
                     _ => false,
                 };
