@@ -127,9 +127,25 @@ fn product<'a>(outer: &'a For, module: &Module) -> Option<Product<'a>> {
     })
 }
 
+/// A loop over all of a buffer, of which bounds may not select the size; `None` where a part of the size does.
+fn over(at: VarId, size: &Index, body: &[Stmt]) -> Option<Stmt> {
+    if let Index::Select(condition, one, other) = size {
+        let (then, otherwise) = (vec![over(at, one, body)?], vec![over(at, other, body)?]);
+        return Some(Stmt::If(If { condition: (**condition).clone(), then, otherwise }));
+    }
+    let mut selects = false;
+    size.visit(&mut |part| selects |= matches!(part, Index::Select(..)));
+    let copy = For::new(at, Index::Const(0), size.clone(), body.to_vec()).parallel();
+    (!selects).then_some(Stmt::For(copy))
+}
+
 /// What a loop nest with a product of complex elements is equal to.
 fn split(outer: &For, function: &mut Function, module: &mut Module) -> Option<Stmt> {
     let Product { loops, store, sums, operands, number } = product(outer, module)?;
+    // Before anything is made.
+    for one in &operands {
+        over(outer.var, &module.buffers[one.buffer.0 as usize].size, &[])?;
+    }
     let mut planes: Vec<(BufferId, [Option<BufferId>; 2])> = Vec::new();
     let (mut copies, mut fresh) = (Vec::new(), Vec::new());
     for one in &operands {
@@ -152,7 +168,7 @@ fn split(outer: &For, function: &mut Function, module: &mut Module) -> Option<St
             fresh.push((own, size.clone(), false));
             *part = Some(own);
         }
-        copies.push(Stmt::For(For::new(at, Index::Const(0), size, body).parallel()));
+        copies.push(over(at, &size, &body)?);
         planes.push((one.buffer, parts));
     }
     let Buffer { name, element, size, .. } = module.buffers[store.buffer.0 as usize].clone();
@@ -208,9 +224,9 @@ mod tests {
 
     const BUFFERS: &str = "module(N, M)
         buffer A : complex128[N * M]
-        buffer B : complex128[M * N]
+        buffer B : complex128[select(M >= 1, M * N, 0)]
         buffer R : f64[M * N]
-        buffer C : complex128[N * N]";
+        buffer C : complex128[select(N >= 1, N * N, 0)]";
 
     fn module(body: &str) -> Module {
         parse(&format!("{BUFFERS}\nfunc f(in A, in B, in R, inout C) {{ {body} }}")).unwrap()
