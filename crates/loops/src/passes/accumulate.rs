@@ -29,8 +29,7 @@ use crate::ir::*;
 use crate::passes::Context;
 
 pub(super) fn run(module: &mut Module, context: &Context<'_>) {
-    let others = |level: &ParallelLevel| *level != ParallelLevel::Threads;
-    if context.machine.levels.iter().map(|known| known.level).any(|level| others(&level)) {
+    if !context.has_threads_only() {
         return;
     }
     let mut functions = std::mem::take(&mut module.functions);
@@ -214,7 +213,7 @@ fn growing(sum: &Sum, var: VarId, (low, high): (&Index, &Index)) -> Option<(Side
 mod tests {
     use crate::interp::Data;
     use crate::machine::{Machine, Processors};
-    use crate::passes::tests::compare;
+    use crate::passes::tests::{body_of, compare};
     use crate::passes::{Context, find};
     use crate::{ParallelLevel, parse, verify};
 
@@ -239,9 +238,7 @@ mod tests {
             let data = [floats(n, 2), floats(n * m, 3), floats(n, 1), floats(n * m, 5)];
             compare(&before, &after, &[n, m], &data).unwrap();
         }
-        let text = after.to_string();
-        let text = &text[text.find("{\n").unwrap() + 2..text.len() - 2];
-        text.lines().map(|line| format!("{}\n", &line[2..])).collect()
+        body_of(&after)
     }
 
     #[test]

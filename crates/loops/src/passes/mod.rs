@@ -230,6 +230,11 @@ mod tests {
             let sizes = [data(n * n, 1), data(n, 2), data(n * m, 3), Data::Int(vec![5, 6])];
             compare(&before, &module, &[n, m], &sizes).unwrap();
         }
+        body_of(&module)
+    }
+
+    /// The statements of a module's one function, as they are printed.
+    pub(super) fn body_of(module: &Module) -> String {
         let text = module.to_string();
         let body = &text[text.find("{\n").unwrap() + 2..text.len() - 2];
         body.lines().map(|line| format!("{}\n", &line[2..])).collect()

@@ -1,6 +1,6 @@
 //! What a pass is, and what it knows.
 
-use crate::ir::Module;
+use crate::ir::{Module, ParallelLevel};
 use crate::machine::Machine;
 use crate::verify::VerifyError;
 
@@ -15,6 +15,11 @@ impl<'a> Context<'a> {
     /// The context of a machine.
     pub fn of(machine: &'a Machine) -> Context<'a> {
         Context { machine }
+    }
+
+    /// Whether the machine has no processors but threads: neither blocks and lanes nor cores inside of memory.
+    pub(super) fn has_threads_only(&self) -> bool {
+        self.machine.levels.iter().all(|known| known.level == ParallelLevel::Threads)
     }
 }
 

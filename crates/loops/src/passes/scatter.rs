@@ -27,8 +27,7 @@ use crate::passes::Context;
 use crate::passes::pick::Chosen;
 
 pub(super) fn run(module: &mut Module, context: &Context<'_>) {
-    let others = |level: &ParallelLevel| *level != ParallelLevel::Threads;
-    if context.machine.levels.iter().map(|known| known.level).any(|level| others(&level)) {
+    if !context.has_threads_only() {
         return;
     }
     let mut functions = std::mem::take(&mut module.functions);
@@ -573,7 +572,7 @@ fn are_distinct(index: &Index, nest: &[&For]) -> bool {
 mod tests {
     use crate::interp::Data;
     use crate::machine::{Machine, Processors};
-    use crate::passes::tests::compare;
+    use crate::passes::tests::{body_of, compare};
     use crate::passes::{Context, find};
     use crate::{ParallelLevel, parse, verify};
 
@@ -616,9 +615,7 @@ mod tests {
                 compare(&before, &after, &[n, m, d], &data).unwrap();
             }
         }
-        let text = after.to_string();
-        let text = &text[text.find("{\n").unwrap() + 2..text.len() - 2];
-        text.lines().map(|line| format!("{}\n", &line[2..])).collect()
+        body_of(&after)
     }
 
     #[test]

@@ -24,8 +24,7 @@ use crate::ir::*;
 use crate::passes::Context;
 
 pub(super) fn run(module: &mut Module, context: &Context<'_>) {
-    let others = |level: &ParallelLevel| *level != ParallelLevel::Threads;
-    if context.machine.levels.iter().map(|known| known.level).any(|level| others(&level)) {
+    if !context.has_threads_only() {
         return;
     }
     let mut functions = std::mem::take(&mut module.functions);
