@@ -17,12 +17,11 @@ use masked::{Inputs, Mask};
 use names::{collect, read, visit_terms};
 use shared::{Canonical, Shared};
 
-use crate::parser::sums::free;
-
 use crate::ast::{
     Aspect, Expr, ExprKind, File, Item, Name, Operation, ReduceOp, RuleItem, Term, TypeItem,
     is_product,
 };
+use crate::parser::sums::free;
 
 /// The file with a rule for each reduction that is not all of a right-hand side. The rules come before the one that
 /// reads them, and compute elements of the type of its head; within comparisons and casts, of the type of what they

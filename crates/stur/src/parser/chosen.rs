@@ -61,7 +61,7 @@ impl Sent {
         }
         let of_all: BTreeSet<String> = parts.iter().flat_map(free).collect();
         let says = |name: &&String| {
-            self.tests.iter().any(|test| tails::names(test).contains(name.as_str()))
+            self.tests.iter().any(|test| tails::free(test).contains(name.as_str()))
         };
         let said: Vec<&String> = of_all.iter().filter(says).collect();
         let lacks = |part: &Term| {

@@ -235,13 +235,8 @@ fn iterator_in<'r>(node: &Node, reduction: &'r Reduction) -> Option<&'r Name> {
     reduction.iterators.iter().find(|one| names.contains(one.text.as_str()))
 }
 
-/// The names of iterators, symbols and scalars of a node.
-pub(super) fn names(node: &Node) -> BTreeSet<&str> {
-    free(node)
-}
-
 /// The names of iterators, symbols and scalars, but for those over which reductions inside go.
-fn free(node: &Node) -> BTreeSet<&str> {
+pub(super) fn free(node: &Node) -> BTreeSet<&str> {
     match &node.kind {
         NodeKind::Number { .. } => BTreeSet::new(),
         NodeKind::Name(name) => BTreeSet::from([name.as_str()]),

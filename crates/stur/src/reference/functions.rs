@@ -314,11 +314,7 @@ impl Evaluator<'_> {
         product: &Product,
         head: Element,
     ) -> Result<Vec<Function>, EvalError> {
-        // As for reciprocals that are factors.
-        let by_value = |at: usize| {
-            let tensor = product.accesses[at].tensor;
-            !self.exact[tensor.0] && self.program.tensor(tensor).format.is_none()
-        };
+        let by_value = |at: usize| self.divides_by_value(product.accesses[at].tensor);
         let all = product.functions.iter().map(|function| {
             let value = self.tree(product, &divided(&function.value, &by_value))?;
             let kind = match head {

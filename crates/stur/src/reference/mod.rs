@@ -358,8 +358,7 @@ impl<'a> Evaluator<'a> {
                         continue;
                     }
                     let value = tensor.values[at];
-                    let by_value = !self.exact[read.tensor.0]
-                        && self.program.tensor(read.tensor).format.is_none();
+                    let by_value = self.divides_by_value(read.tensor);
                     let value = match (read.reciprocal, by_value) {
                         (false, _) => value,
                         (true, true) if value.is_zero() => {
@@ -407,6 +406,11 @@ impl<'a> Evaluator<'a> {
             })?;
         }
         Ok(result)
+    }
+
+    /// Whether a reciprocal of a tensor is 0 where the element is, since no structure tells where that is.
+    fn divides_by_value(&self, tensor: TensorId) -> bool {
+        !self.exact[tensor.0] && self.program.tensor(tensor).format.is_none()
     }
 
     fn reads(&self, product: &Product) -> Result<Vec<Read>, EvalError> {
