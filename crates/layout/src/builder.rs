@@ -165,8 +165,9 @@ impl Builder {
             return self.of_places(around);
         }
         let Some(enclosing) = self.enclosing.take() else { return self.of_elements() };
-        let around = self.clone().elements(&enclosing).regions(Vec::new()).of_elements();
-        match around {
+        let mut around = self.clone().elements(&enclosing).regions(Vec::new());
+        around.whole = self.whole.clone();
+        match around.of_elements() {
             Ok(around) if is_simple(&around.index) => {
                 // More memory is better than long counting.
                 if has_long_periods(&self.stored)? {
@@ -210,17 +211,27 @@ impl Builder {
     }
 
     fn of_elements(self) -> Result<Layout, LayoutError> {
-        let given = self.stored.dims()?.into_iter().zip(self.stored.fresh_dims("i")?);
+        let names = self.stored.dims()?.into_iter().zip(self.stored.fresh_dims("i")?);
         let dims: Vec<String> =
-            given.map(|(name, fresh)| if name.is_empty() { fresh } else { name }).collect();
-        let stored = explicit(&self.stored.with_dim_names(&dims)?)?;
-        if !stored.is_bounded()? {
+            names.map(|(name, fresh)| if name.is_empty() { fresh } else { name }).collect();
+        let given = self.stored.with_dim_names(&dims)?;
+        let order = self.chosen.as_ref().unwrap_or(&self.loop_order);
+        given.permute(order)?; // an order that is no permutation is an error
+        let plain = Coordinates::plain(&dims, order);
+        let in_box = match &self.whole {
+            Some(whole) if self.align <= 1 && self.chosen.is_none() && self.within.is_none() => {
+                in_box(&given, &plain, whole)?
+            }
+            _ => None,
+        };
+        let stored = if in_box.is_some() { given } else { explicit(&given)? };
+        if in_box.is_none() && !stored.is_bounded()? {
             return Err(dastac_poly::Error::Infinite { set: stored.to_string() }.into());
         }
-        let order = self.chosen.as_ref().unwrap_or(&self.loop_order);
         let permuted = stored.permute(order)?;
-        let plain = Coordinates::plain(&dims, order);
-        let mut parts = if dims.is_empty() {
+        let mut parts = if let Some(part) = in_box {
+            vec![part]
+        } else if dims.is_empty() {
             vec![Candidate::new(&stored, &plain)?.counted()?]
         } else if self.align > 1 {
             vec![Part::aligned(&stored, &plain, self.align)?]
@@ -230,12 +241,8 @@ impl Builder {
             && let Some(part) = in_places(&stored, &plain, places)?
         {
             vec![part]
-        } else if let Some(whole) = &self.whole
-            && let Some(part) = in_box(&stored, &plain, whole)?
-        {
-            vec![part]
         } else {
-            search(&stored, &dims, order, &self.regions, self.padding)?
+            search(&stored, &dims, order, &self.regions, self.whole.as_ref(), self.padding)?
         };
         let mut total = PwQPolynomial::zero_on(&stored.params_set()?)?;
         for part in &mut parts {

@@ -30,7 +30,7 @@ pub(crate) struct Skew {
 }
 
 /// Coordinates in packing order, slowest first.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Coordinates {
     dims: Vec<String>,
     list: Vec<Coordinate>,
@@ -38,6 +38,9 @@ pub(crate) struct Coordinates {
 
 /// With more basic sets than this, no coordinate is checked for whether it follows from others.
 const MAX_BASIC_SETS: usize = 24;
+
+/// Simpler descriptions are searched for in so many steps of isl for each operation.
+const SHORT: u64 = 10_000;
 
 /// A dimension is split into at most this many digits.
 const MAX_DIGITS: usize = 4;
@@ -89,7 +92,13 @@ impl Coordinates {
         for &k in order {
             // A chain of divisors, the largest first.
             let mut radices: Vec<i64> = Vec::new();
-            let extent = constant_extent(stored, k)?;
+            let extent = match moduli[k].is_empty() {
+                true => None,
+                false => {
+                    let extent = stored.context().limited(SHORT, || constant_extent(stored, k));
+                    within_reach(extent)?.flatten()
+                }
+            };
             for &modulus in moduli[k].iter().rev() {
                 if extent.is_some_and(|extent| extent <= modulus) {
                     continue; // one digit
@@ -226,7 +235,12 @@ impl Coordinates {
     /// The coordinates of all elements, as a set with named dimensions.
     pub(crate) fn image(&self, stored: &Set) -> Result<Set, LayoutError> {
         let image = stored.apply(&self.map(stored)?)?.coalesce()?;
-        let image = if image.existentials()? > 0 { without_existentials(image)? } else { image };
+        let image = if image.existentials()? > 0 {
+            let simple = image.context().limited(SHORT, || without_existentials(&image));
+            within_reach(simple)?.flatten().unwrap_or(image)
+        } else {
+            image
+        };
         Ok(image.with_dim_names(&self.names())?)
     }
 
@@ -297,13 +311,13 @@ pub fn explicit(set: &Set) -> Result<Set, LayoutError> {
     Ok(map.intersect_range(&image)?.domain()?.with_dim_names(&names)?)
 }
 
-/// Describes a set as a box on an affine subspace, if it is one. Other sets stay as they are.
+/// Describes a set as a box on an affine subspace, if it is one.
 ///
 /// Before -> after: `exists r, s: 0 <= x_1 < 4 and 8r + 2s <= 8*x_1 + x_0 <= 8r + 2s + 1 and ..` -> `0 <= x_1 < 4 and 0
 /// <= x_0 < 8 and ..`.
-fn without_existentials(set: Set) -> Result<Set, LayoutError> {
+fn without_existentials(set: &Set) -> Result<Option<Set>, LayoutError> {
     if !set.is_bounded()? {
-        return Ok(set); // an iterator that is computed
+        return Ok(None); // an iterator that is computed
     }
     let mut simple = set.affine_hull()?;
     let names = set.fresh_dims("c")?;
@@ -323,8 +337,17 @@ fn without_existentials(set: Set) -> Result<Set, LayoutError> {
     );
     simple = simple.intersect(&Set::parse(set.context(), &text)?)?;
     simple = simple.intersect_params(&set.params_set()?)?.detect_equalities()?;
-    let same = simple.existentials()? < set.existentials()? && simple.is_subset(&set)?;
-    Ok(if same { simple } else { set })
+    let same = simple.existentials()? < set.existentials()? && simple.is_subset(set)?;
+    Ok(same.then_some(simple))
+}
+
+/// A result, or `None` if it takes more steps than the limit allows.
+fn within_reach<T>(result: Result<T, LayoutError>) -> Result<Option<T>, LayoutError> {
+    match result {
+        Ok(value) => Ok(Some(value)),
+        Err(LayoutError::Poly(dastac_poly::Error::TooComplex { .. })) => Ok(None),
+        Err(error) => Err(error),
+    }
 }
 
 /// Whether the last dimension, at `place`, has one value for each value of the dimensions before it.

@@ -61,6 +61,11 @@ impl<'a> Candidate<'a> {
         Candidate { domain, all, coordinates: coordinates.clone(), span, padded: true }
     }
 
+    /// The coordinates of the elements.
+    pub(crate) fn elements(&self) -> &Set {
+        &self.span
+    }
+
     /// The part with some places that no element has, if that makes its rank one polynomial.
     pub(crate) fn relaxed(&self) -> Result<Option<Part>, LayoutError> {
         let Some(Relaxed { span, sums }) = relaxed(&self.span)? else { return Ok(None) };

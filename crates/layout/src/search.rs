@@ -17,6 +17,7 @@ use dastac_poly::{Error, Set};
 use crate::coordinates::{Coordinates, Skew};
 use crate::part::{Candidate, Part};
 use crate::slices::Slices;
+use crate::whole::in_hull;
 use crate::{LayoutError, Piecewise, family};
 
 /// An index with more pieces is not simple.
@@ -40,6 +41,12 @@ const MANY_STRIDED: usize = 2;
 
 /// At most this many regions are made.
 const MAX_REGIONS: usize = 4096;
+
+/// An index that costs more is worse than places without an element.
+const TANGLED: usize = 8;
+
+/// The number of steps that isl may take at first for the candidates with a single part.
+const FIRST_STEPS: u64 = 50_000;
 
 /// The number of steps that isl may take for one candidate. A candidate that takes more is left out if there are
 /// others.
@@ -145,6 +152,11 @@ impl Best {
         Ok(false)
     }
 
+    /// Whether there is a candidate that is better than places without an element.
+    fn is_fair(&self) -> bool {
+        self.found.as_ref().is_some_and(|(cost, _)| cost.weight() <= TANGLED)
+    }
+
     fn take(self) -> Result<Vec<Part>, LayoutError> {
         match (self.found, self.failed) {
             (Some((_, parts)), _) => Ok(parts),
@@ -154,29 +166,55 @@ impl Best {
     }
 }
 
-/// The parts of a layout of `stored`. The accesses use `regions`, which may be any sets of its elements.
+/// The parts of a layout of `stored`. The accesses use `regions`, which may be any sets of its elements. Places without
+/// an element are allowed within `around`, if that is given, where `padding` says so also along edges.
 pub(crate) fn search(
     stored: &Set,
     dims: &[String],
     order: &[usize],
     regions: &[Set],
+    around: Option<&Set>,
     padding: bool,
 ) -> Result<Vec<Part>, LayoutError> {
+    let context = stored.context();
     let basics = stored.basic_set_count()?;
     let several = if regions.len() > 1 { SIMPLE_FLOORS_OF_REGIONS } else { SIMPLE_FLOORS };
     let mut best = Best::new(several, padding);
     let strided = stored.existentials()? > 0;
     let tangled = basics > if strided { MANY_STRIDED } else { MANY };
-    if !tangled && whole(stored, dims, order, &mut best)? {
-        return best.take();
+    let simplest = |steps: u64, best: &mut Best| -> Result<bool, LayoutError> {
+        if !tangled && whole(stored, dims, order, steps, best)? {
+            return Ok(true);
+        }
+        let parts = || -> Result<bool, LayoutError> {
+            let Some(parts) = regions_of(regions)? else { return Ok(false) };
+            best.offer(Kind::Regions, concatenated(&parts, (dims, order), padding))
+        };
+        context.budgeted(steps, parts)
+    };
+    // Counting sets with strides takes long.
+    let long = strided;
+    if let Some(around) = around {
+        let found = match long {
+            false => simplest(FIRST_STEPS, &mut best)?,
+            true => context
+                .budgeted(FIRST_STEPS, || lexicographic(stored, dims, order, &mut best, false))
+                .or_else(|error| best.fail(error))?,
+        };
+        if found {
+            return best.take();
+        }
+        if !best.is_fair()
+            && let Some(part) = in_hull(stored, (dims, order), around, long)?
+        {
+            return Ok(vec![part]);
+        }
     }
-    if let Some(parts) = regions_of(regions)?
-        && best.offer(Kind::Regions, concatenated(&parts, (dims, order), padding))?
-    {
+    if simplest(MAX_STEPS, &mut best)? {
         return best.take();
     }
     if tangled || dims.len() <= 2 || !strided || best.found.is_none() {
-        let basic_sets = stored.context().budgeted(MAX_STEPS, || -> Result<_, LayoutError> {
+        let basic_sets = context.budgeted(MAX_STEPS, || -> Result<_, LayoutError> {
             by_symbols(stored.make_disjoint()?.basic_sets()?)
         });
         match basic_sets {
@@ -192,12 +230,12 @@ pub(crate) fn search(
         }
     }
     if best.found.is_none() {
-        whole(stored, dims, order, &mut best)?;
+        whole(stored, dims, order, MAX_STEPS, &mut best)?;
     }
     if best.found.is_none() {
         // No candidate was cheap enough, so the plain one may take long.
         let coordinates = Coordinates::plain(dims, order);
-        let plain = stored.context().budgeted(LAST_STEPS, || single(stored, &coordinates));
+        let plain = context.budgeted(LAST_STEPS, || single(stored, &coordinates));
         best.offer(Kind::Lexicographic, plain)?;
     }
     best.take()
@@ -218,7 +256,7 @@ fn concatenated(
     let named: Result<Vec<Set>, _> = parts.iter().map(|part| part.with_dim_names(dims)).collect();
     let found = family::parts(&named?, &|part| {
         let mut best = Best::new(SIMPLE_FLOORS, padding);
-        whole(part, dims, order, &mut best)?;
+        whole(part, dims, order, MAX_STEPS, &mut best)?;
         if best.found.is_none() {
             best.offer(Kind::Lexicographic, single(part, &Coordinates::plain(dims, order)))?;
         }
@@ -234,15 +272,17 @@ pub(crate) fn in_order(
     order: &[usize],
 ) -> Result<Vec<Part>, LayoutError> {
     let mut best = Best::new(SIMPLE_FLOORS, false);
-    lexicographic(stored, dims, order, &mut best)?;
+    lexicographic(stored, dims, order, &mut best, true)?;
     best.take()
 }
 
+/// Tries the candidates with a single part in exactly the loop order; only those that need no counting unless `count`.
 fn lexicographic(
     stored: &Set,
     dims: &[String],
     order: &[usize],
     best: &mut Best,
+    count: bool,
 ) -> Result<bool, LayoutError> {
     let plain = Coordinates::plain(dims, order);
     let digits = Coordinates::digits(stored, dims, order, false)?;
@@ -273,7 +313,7 @@ fn lexicographic(
         if let Some(part) = strided.relaxed()? {
             return best.offer(Kind::Lexicographic, Ok(vec![part]));
         }
-        for candidate in [&rows, &digits].into_iter().flatten() {
+        for candidate in [&rows, &digits].into_iter().flatten().filter(|_| count) {
             let Some(simpler) = candidate.without_turns()? else { continue };
             if let Some(part) = simpler.relaxed()? {
                 return best.offer(Kind::Lexicographic, Ok(vec![part]));
@@ -290,6 +330,9 @@ fn lexicographic(
     }
     // Digits of several basic sets, or of more than two dimensions, take longer to count than the dimensions
     // themselves.
+    if !count {
+        return padding(best);
+    }
     let countable = digits.as_ref().filter(|digits| hard || digits.is_countable());
     let countable = [plain_first.as_ref(), strided.as_ref(), countable];
     for candidate in countable.into_iter().flatten() {
@@ -312,17 +355,18 @@ fn whole(
     stored: &Set,
     dims: &[String],
     order: &[usize],
+    steps: u64,
     best: &mut Best,
 ) -> Result<bool, LayoutError> {
     let context = stored.context();
     if context
-        .budgeted(MAX_STEPS, || lexicographic(stored, dims, order, best))
+        .budgeted(steps, || lexicographic(stored, dims, order, best, true))
         .or_else(|error| best.fail(error))?
     {
         return Ok(true);
     }
     context
-        .budgeted(MAX_STEPS, || reordered(stored, dims, order, best))
+        .budgeted(steps, || reordered(stored, dims, order, best))
         .or_else(|error| best.fail(error))
 }
 

@@ -148,7 +148,7 @@ impl Set {
     }
 }
 
-fn entry(matrix: &Handle<sys::isl_mat>, row: i32, column: i32) -> Result<i64> {
+pub(crate) fn entry(matrix: &Handle<sys::isl_mat>, row: i32, column: i32) -> Result<i64> {
     to_i64(&isl!(matrix.context(), isl_mat_get_element_val(matrix.keep(), row, column))?)
 }
 

@@ -7,12 +7,12 @@
 use dastac_poly::ast::{Expr, Node, Op};
 use dastac_poly::{Error, Set};
 
-/// Steps of isl for one comparison. What takes more is believed.
-const STEPS: u64 = 500_000;
+/// Steps of isl for one comparison, all of its operations together. What takes more is believed.
+const STEPS: u64 = 100_000;
 
 /// Whether an AST visits just the points of a set, each of them once, as far as isl can tell in so many steps.
 pub(crate) fn visits(node: &Node, domain: &Set) -> Result<bool, Error> {
-    let found = domain.context().limited(STEPS, || compare(node, domain));
+    let found = domain.context().budgeted(STEPS, || compare(node, domain));
     match found {
         Ok(agrees) => Ok(agrees.unwrap_or(true)),
         Err(error @ Error::Deadline { .. }) => Err(error),

@@ -12,6 +12,9 @@ use dastac_stur::sets::Sets;
 use super::linear::{iterator, linear, not_negative};
 use crate::{SchedError, Unsupported};
 
+/// An exact range is searched for in so many steps of isl for each operation.
+const SHORT: u64 = 20_000;
+
 /// The values of an iterator.
 #[derive(Clone, Debug)]
 pub(super) struct Range {
@@ -57,8 +60,11 @@ pub(super) fn range(
         return Ok(Range { lower: zero.clone(), extent: zero, known: None });
     };
     let all = all.coalesce()?;
-    if let Some(range) = range_of(sets, &all, name, resolve)? {
-        return Ok(range);
+    let exact = all.context().limited(SHORT, || range_of(sets, &all, name, resolve));
+    match exact {
+        Ok(Some(range)) => return Ok(range),
+        Ok(None) | Err(SchedError::Poly(dastac_poly::Error::TooComplex { .. })) => {}
+        Err(error) => return Err(error),
     }
     // Rows in steps have floors in their bounds; without steps they hold more.
     if let Some(range) = range_of(sets, &all.remove_divs()?.coalesce()?, name, resolve)? {
