@@ -148,8 +148,16 @@ impl Best {
         if matches!(error, LayoutError::Poly(Error::Infinite { .. })) {
             return Err(error);
         }
-        self.failed.get_or_insert(error);
+        self.note(error);
         Ok(false)
+    }
+
+    /// Keeps the first error, or one that says that no candidate can be counted.
+    fn note(&mut self, error: LayoutError) {
+        let is_of_all = matches!(error, LayoutError::Poly(Error::Worker { .. }));
+        if is_of_all || self.failed.is_none() {
+            self.failed = Some(error);
+        }
     }
 
     /// Whether there is a candidate that is better than places without an element.
@@ -225,7 +233,7 @@ pub(crate) fn search(
             }
             Ok(_) => {}
             Err(error) => {
-                best.failed.get_or_insert(error);
+                best.note(error);
             }
         }
     }

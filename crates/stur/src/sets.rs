@@ -12,7 +12,7 @@ use std::rc::Rc;
 use dastac_formats::format::LevelExpr;
 use dastac_poly::{Context, Map, Set};
 
-use crate::ast::{Comparison, Expr};
+use crate::ast::{CompareOp, Comparison, Expr};
 use crate::coefficient::Coefficient;
 use crate::diagnostic::Diagnostic;
 use crate::normal::with_derived;
@@ -39,10 +39,47 @@ impl Affine {
 }
 
 impl Relation {
-    /// In isl's notation.
-    fn isl(&self, names: &Names) -> String {
-        let operator = self.operator; // STUR writes them as isl does
-        format!("{} {operator} {}", self.left.isl(names), self.right.isl(names))
+    /// In isl's notation. A quotient is taken out where its dividend can be compared in its place, that of the last of
+    /// the iterators before others: `j / 8 <= i / 8` is `j < 8 * floor(i / 8) + 8`, which bounds `j`.
+    fn isl(&self, names: &Names, iterators: &[String]) -> String {
+        // STUR writes operators as isl does.
+        let plain =
+            || format!("{} {} {}", self.left.isl(names), self.operator, self.right.isl(names));
+        let bounds = self.on_dividend(iterators).unwrap_or_default();
+        let bounds = bounds.iter().map(|(left, operator, right)| {
+            format!("{} {operator} {}", left.isl(names), right.isl(names))
+        });
+        bounds.reduce(|all, next| format!("{all} and {next}")).unwrap_or_else(plain)
+    }
+
+    /// The comparisons of the dividend of a quotient, `f` of `floor(f / c) < e` and its like.
+    fn on_dividend(&self, iterators: &[String]) -> Option<Vec<(Affine, CompareOp, Affine)>> {
+        let difference = self.left.add_scaled(&self.right, -1)?;
+        let place = |name: &String| iterators.iter().position(|iterator| iterator == name);
+        let last = |dividend: &Affine| dividend.names().iter().filter_map(place).max();
+        let quotients = difference.terms.iter().filter_map(|(atom, by)| match atom {
+            Atom::Floor(dividend, divisor) if by.abs() == 1 => {
+                Some((last(dividend)?, atom, dividend, *divisor, *by))
+            }
+            _ => None,
+        });
+        let (_, atom, dividend, divisor, by) = quotients.max_by_key(|(last, ..)| *last)?;
+        let mut rest = difference.clone();
+        rest.terms.remove(atom);
+        // by * floor(dividend / divisor) + rest, compared with 0.
+        let other = rest.scaled(-by)?;
+        let least = other.scaled(divisor)?;
+        let next = other.add_scaled(&Affine::constant(1), 1)?.scaled(divisor)?;
+        let below = |bound: Affine| ((**dividend).clone(), CompareOp::Lt, bound);
+        let from = |bound: Affine| ((**dividend).clone(), CompareOp::Ge, bound);
+        Some(match (self.operator, by > 0) {
+            (CompareOp::Lt, true) | (CompareOp::Gt, false) => vec![below(least)],
+            (CompareOp::Le, true) | (CompareOp::Ge, false) => vec![below(next)],
+            (CompareOp::Ge, true) | (CompareOp::Le, false) => vec![from(least)],
+            (CompareOp::Gt, true) | (CompareOp::Lt, false) => vec![from(next)],
+            (CompareOp::Eq, _) => vec![from(least), below(next)],
+            (CompareOp::Ne, _) => return None,
+        })
     }
 }
 
@@ -160,14 +197,18 @@ impl Names {
         format!("[{}] -> ", self.parameters().join(", "))
     }
 
-    fn conditions(&self, comparisons: &[Comparison]) -> Result<Vec<String>, Diagnostic> {
+    fn conditions(
+        &self,
+        comparisons: &[Comparison],
+        iterators: &[String],
+    ) -> Result<Vec<String>, Diagnostic> {
         let mut conditions: Vec<String> =
             self.nonnegative.iter().map(|symbol| format!("{} >= 0", self.isl(symbol))).collect();
         let known = self.known();
         for comparison in comparisons {
             let affine = with_derived(comparison, &known);
             let relations = relations(affine.as_ref().unwrap_or(comparison))?;
-            conditions.extend(relations.iter().map(|relation| relation.isl(self)));
+            conditions.extend(relations.iter().map(|relation| relation.isl(self, iterators)));
         }
         Ok(conditions)
     }
@@ -237,7 +278,7 @@ impl Sets {
         locals: &[String],
         comparisons: &[Comparison],
     ) -> Result<Set, SetError> {
-        let conditions = self.names.conditions(comparisons)?;
+        let conditions = self.names.conditions(comparisons, iterators)?;
         self.set_of(iterators, locals, &conditions)
     }
 
@@ -273,8 +314,8 @@ impl Sets {
 
     /// The points of `iterators` at which a relation holds.
     pub fn holds(&self, iterators: &[String], relation: &Relation) -> Result<Set, SetError> {
-        let mut conditions = self.names.conditions(&[])?;
-        conditions.push(relation.isl(&self.names));
+        let mut conditions = self.names.conditions(&[], iterators)?;
+        conditions.push(relation.isl(&self.names, iterators));
         self.set_of(iterators, &[], &conditions)
     }
 
@@ -300,7 +341,7 @@ impl Sets {
                     format!("({})", bounds.join(" and "))
                 })
                 .collect();
-            let mut conditions = self.names.conditions(&[])?;
+            let mut conditions = self.names.conditions(&[], iterators)?;
             conditions.push(format!("{name} >= 0"));
             conditions.push(format!("({})", regions.join(" or ")));
             let side = self.set_of(iterators, &[], &conditions)?;
@@ -329,7 +370,7 @@ impl Sets {
     pub(crate) fn key(&self, structure: &Structure) -> Result<String, SetError> {
         let mut key = structure.iterators.join(",");
         for region in &structure.regions {
-            let conditions = self.names.conditions(&region.comparisons)?.join(" and ");
+            let conditions = self.names.conditions(&region.comparisons, &[])?.join(" and ");
             let name = |symbol| self.names.symbol(symbol);
             let coefficient = region.coefficient.to_stur(&name);
             key += &format!("; {coefficient}; {}; {conditions}", region.locals.join(","));
@@ -343,7 +384,7 @@ impl Sets {
         let (from, to) = structure.iterators.split_at(half);
         let mut pieces: Vec<(Map, Coefficient)> = Vec::new();
         for region in &structure.regions {
-            let mut condition = self.names.conditions(&region.comparisons)?.join(" and ");
+            let mut condition = self.names.conditions(&region.comparisons, &[])?.join(" and ");
             if condition.is_empty() {
                 condition = "1 = 1".into();
             }

@@ -16,6 +16,7 @@ mod fold;
 mod hoist_factor;
 mod merge_stores;
 mod narrow;
+mod nearest;
 mod observe;
 mod once;
 #[cfg(test)]

@@ -3,24 +3,32 @@
 //! - `sum(k = 0 to M) compare(K[i] == index(k)) * A[k]` -> `sum(k = max(0, K[i]) to min(M, min(K[i], M - 1) + 1)) A[k]`
 //! - `sum(k = 0 to M) compare(K[i] + 1.0 == index(k)) * A[k]` -> `sum(k = max(0, min(K[i], ..) + 1) to ..) A[k]`
 //! - `max(k = 0 to M) select(compare(K[i] == index(k)), A[k], -inf)` -> `max(k = ..) A[k]`
+//! - `sum(k = 0 to M) compare(min(K[i], 7.0) == index(k)) * A[k]` -> the same sum over `max(0, min(K[i], 7)) to ..`
+//! - `sum(k = 0 to M) A[k] * (sum(e = 0 to N) compare(K[e] == index(k)))` -> `sum(e = 0 to N) (sum(k = ..) A[k])`
 //!
 //! The sum has one term, or none where the integer is outside of its range. What is not chosen is no longer multiplied
-//! with 0, so that it may be infinite.
+//! with 0, so that it may be infinite. Where more is computed of integers, the test stays in the one term that is left.
 
+use super::nearest::nearest;
 use crate::ir::*;
+use std::collections::HashMap;
 
 pub(super) fn run(function: &mut Function, buffers: &[Buffer]) {
     let read = function.args.iter().filter(|(_, mode)| *mode == Mode::In);
     let integers = read.filter(|(id, _)| {
         buffers.get(id.0 as usize).is_some_and(|buffer| buffer.element.is_integer())
     });
-    let integers: Vec<BufferId> = integers.map(|(id, _)| *id).collect();
+    let integers: Integers =
+        integers.filter_map(|(id, _)| Some((*id, buffers.get(id.0 as usize)?.element))).collect();
     if !integers.is_empty() {
         block(&mut function.body, &integers);
     }
 }
 
-fn block(body: &mut [Stmt], integers: &[BufferId]) {
+/// The buffers of integers that a function reads and nothing writes.
+type Integers = HashMap<BufferId, Element>;
+
+fn block(body: &mut [Stmt], integers: &Integers) {
     for stmt in body {
         stmt.bodies_mut().into_iter().for_each(|body| block(body, integers));
         if let Stmt::Store(store) = stmt {
@@ -30,8 +38,13 @@ fn block(body: &mut [Stmt], integers: &[BufferId]) {
     }
 }
 
-fn picked(value: Value, integers: &[BufferId]) -> Value {
+fn picked(value: Value, integers: &Integers) -> Value {
     let mut value = value.map_parts(&mut |part| picked(part.clone(), integers));
+    if let Value::Sum(sum) = &value
+        && let Some(other) = exchanged(sum, integers)
+    {
+        return picked(other, integers);
+    }
     if let Value::Sum(sum) = &mut value {
         while sum.step == 1 && sum.unroll.is_none() && sum.fetch.is_empty() {
             let Some((chosen, body)) = choice(sum, integers) else { break };
@@ -42,12 +55,114 @@ fn picked(value: Value, integers: &[BufferId]) -> Value {
             sum.upper.push(end);
             sum.body = body;
         }
+        if sum.step == 1 && sum.unroll.is_none() && sum.fetch.is_empty() {
+            narrowed(sum, integers);
+        }
     }
     value
 }
 
+/// The sum over the terms of a sum inside of it that choose those of its own.
+fn exchanged(sum: &Sum, integers: &Integers) -> Option<Value> {
+    if sum.kind != Reduction::Sum || sum.step != 1 || sum.unroll.is_some() || !sum.fetch.is_empty()
+    {
+        return None;
+    }
+    let mut product = Vec::new();
+    factors(&sum.body, &mut product);
+    let chooses = |inner: &Sum| {
+        let mut tests = Vec::new();
+        factors(&inner.body, &mut tests);
+        tests.iter().any(|test| integer(test, sum.var, integers).is_some())
+    };
+    let moves = |inner: &Sum| {
+        let bounds = || inner.lower.iter().chain(&inner.upper);
+        inner.kind == Reduction::Sum
+            && inner.fetch.is_empty()
+            && !bounds().any(|bound| bound.mentions(sum.var))
+            && !inner.condition.iter().any(|condition| condition.mentions(sum.var))
+    };
+    let inner = product.iter().find_map(|factor| match factor {
+        Value::Sum(inner) if moves(inner) && chooses(inner) => Some(&**inner),
+        _ => None,
+    })?;
+    let body = instead(&sum.body, inner)?;
+    let binds_again = body.summed_vars().contains(&inner.var);
+    let own = Sum { body, ..sum.clone() };
+    let all = Sum { body: Value::Sum(Box::new(own)), ..inner.clone() };
+    (!binds_again).then(|| Value::Sum(Box::new(all)))
+}
+
+/// A product with the body of a sum in place of the sum.
+fn instead(product: &Value, sum: &Sum) -> Option<Value> {
+    match product {
+        Value::Sum(own) if **own == *sum => Some(sum.body.clone()),
+        Value::Mul(left, right) => match instead(left, sum) {
+            Some(left) => Some(Value::Mul(Box::new(left), right.clone())),
+            None => Some(Value::Mul(left.clone(), Box::new(instead(right, sum)?))),
+        },
+        Value::Div(left, right) => Some(Value::Div(Box::new(instead(left, sum)?), right.clone())),
+        _ => None,
+    }
+}
+
+/// Leaves the one term whose test can hold, with the test.
+fn narrowed(sum: &mut Sum, integers: &Integers) {
+    let (condition, is_neutral) = match (&sum.body, sum.kind) {
+        (Value::Select(parts), kind) => (&parts[0], parts[2] == Value::Const(kind.neutral())),
+        (body, kind) => (body, kind == Reduction::Sum),
+    };
+    let mut tests = Vec::new();
+    if is_neutral {
+        factors(condition, &mut tests);
+    }
+    let element = |id: BufferId| integers.get(&id).copied();
+    let near = tests.iter().find_map(|test| only(test, sum.var, &element));
+    let (Some(near), Some(last)) = (near, sum.upper.first().cloned()) else { return };
+    if !sum.lower.contains(&near) {
+        sum.upper.push(near.clone().min(last - Index::constant(1)) + Index::constant(1));
+        sum.lower.push(near);
+    }
+}
+
+/// The factors of a product.
+fn factors<'a>(value: &'a Value, all: &mut Vec<&'a Value>) {
+    match value {
+        Value::Mul(left, right) => {
+            factors(left, all);
+            factors(right, all);
+        }
+        Value::Div(left, _) => factors(left, all),
+        Value::Truth(inside) => factors(inside, all),
+        value => all.push(value),
+    }
+}
+
+/// The only integer that a variable can be where a test of what is computed of integers holds: `min(K[i], 7)` of
+/// `min(K[i], 7.0) == index(k)`.
+pub(super) fn only(
+    test: &Value,
+    var: VarId,
+    element: &dyn Fn(BufferId) -> Option<Element>,
+) -> Option<Index> {
+    let Value::Compare(Compare::Eq, left, right) = test else { return None };
+    let (number, place) = match (&**left, &**right) {
+        (Value::FromIndex(place), number) if place.mentions(var) => (number, place),
+        (number, Value::FromIndex(place)) if place.mentions(var) => (number, place),
+        _ => return None,
+    };
+    let start = Value::FromIndex(place.substitute(var, &Index::constant(0)));
+    let number = match (place, place.constant_stride(var)?) {
+        (Index::Var(_), _) => number.clone(),
+        (_, 1) => number.clone() + Value::Const(-1.0) * start,
+        (_, -1) => start + Value::Const(-1.0) * number.clone(),
+        _ => return None,
+    };
+    nearest(&number, element).filter(|_| !number.mentions(var))
+}
+
 /// The integer that chooses a term of a sum, and the term without the test.
-fn choice(sum: &Sum, integers: &[BufferId]) -> Option<(Index, Value)> {
+fn choice(sum: &Sum, integers: &Integers) -> Option<(Index, Value)> {
     match (&sum.body, sum.kind) {
         (Value::Select(parts), kind) => {
             let [test, chosen, other] = &**parts;
@@ -70,7 +185,7 @@ fn choice(sum: &Sum, integers: &[BufferId]) -> Option<(Index, Value)> {
 }
 
 /// The integer of the first test among the factors of a product, and the product without it.
-fn without_test(body: &Value, var: VarId, integers: &[BufferId]) -> Option<(Index, Option<Value>)> {
+fn without_test(body: &Value, var: VarId, integers: &Integers) -> Option<(Index, Option<Value>)> {
     if let Some(index) = integer(body, var, integers) {
         return Some((index, None));
     }
@@ -94,14 +209,14 @@ fn without_test(body: &Value, var: VarId, integers: &[BufferId]) -> Option<(Inde
 }
 
 /// `K[i]` of `K[i] == index(k)`, `K[i] + 1` of `K[i] + 1.0 == index(k)`.
-fn integer(test: &Value, var: VarId, integers: &[BufferId]) -> Option<Index> {
+fn integer(test: &Value, var: VarId, integers: &Integers) -> Option<Index> {
     let Value::Compare(Compare::Eq, left, right) = test else { return None };
     let element = match (&**left, &**right) {
         (element, Value::FromIndex(Index::Var(own))) if *own == var => element,
         (Value::FromIndex(Index::Var(own)), element) if *own == var => element,
         _ => return None,
     };
-    let is_integer = |buffer: BufferId| integers.contains(&buffer);
+    let is_integer = |buffer: BufferId| integers.contains_key(&buffer);
     let Chosen { buffer, index, offset } = Chosen::of(element, &is_integer)?;
     if index.mentions(var) || offset.mentions(var) {
         return None;
@@ -179,6 +294,7 @@ mod tests {
                 C[i] += sum(k = 0 to M) compare(index(k) == -3.0 + K[i]) * A[k]
                 C[i] max= max(k = 0 to M) select(compare(K[i] == index(k)), A[k], -9.0)
                 C[i] max= max(k = 0 to M) select(compare(K[i] == index(k)), A[k], -inf)
+                C[i] += sum(k = 0 to M) A[k] * (sum(e = 0 to N if e != i) compare(K[e] == index(k)) * C[i]) / 2.0
               }
             }",
         )
@@ -196,6 +312,7 @@ mod tests {
                 C[i] += sum(k = max(0, max(K[i], -9223372036854775805) - 3) to min(M, min(max(K[i], -9223372036854775805) - 3, M - 1) + 1)) A[k]
                 C[i] max= max(k = 0 to M) select(compare(K[i] == index(k)), A[k], -9.0)
                 C[i] max= max(k = max(0, K[i]) to min(M, min(K[i], M - 1) + 1)) A[k]
+                C[i] += sum(e = 0 to N if e != i) sum(k = max(0, K[e]) to min(M, min(K[e], M - 1) + 1)) A[k] * C[i] / 2.0
               }
             }
         "#]]
@@ -205,5 +322,67 @@ mod tests {
             let data = [a, Data::Int(chosen.to_vec()), Data::Float(vec![0.0; 3])];
             compare(&before, &after, &[3, 4], &data).unwrap();
         }
+    }
+
+    #[test]
+    fn terms_whose_test_can_hold_are_left() {
+        let sums = [
+            "sum(k = 0 to M) A[k] * compare(min(K[i], index(M) + -1.0) == index(k))",
+            "sum(k = 0 to M) A[k] * compare(mod(K[i], index(M)) == index(k))",
+            "sum(k = 0 to M) A[k] * compare(mod(K[i], 3.0) == index(k))",
+            "sum(k = 0 to M) A[k] * compare(K[i] / 2.0 == index(k))",
+            "sum(k = 0 to M) A[k] * compare(floor(K[i] / 2.0) == index(k))",
+            "sum(k = 0 to M) A[k] * compare(floor_divide(K[i], index(N)) == index(k))",
+            "sum(k = 0 to M) A[k] * compare(index(k + 1) == max(K[i], -3.0) / 4.0)",
+            "max(k = 0 to M) select(compare(abs(L[i]) == index(k)), A[k], -inf)",
+            "sum(k = 0 to M) A[k] * compare(L[i] * -2.0 == index(i - k))",
+            "sum(k = 1 to M) compare(index(M) + -1.0 * L[i] == index(k)) / A[k]",
+            "sum(k = 0 to M) A[k] * compare(L[i] * index(N) + L[N - 1 - i] == index(k))",
+        ];
+        let mut texts = Vec::new();
+        for sum in sums {
+            let before = parse(&format!(
+                "module(N, M)
+                buffer A : f64[M]
+                buffer K : i64[N]
+                buffer L : i32[N]
+                buffer C : f64[N]
+                func f(in A, in K, in L, out C) {{ for i = 0 to N {{ C[i] = {sum} }} }}"
+            ));
+            let before = before.unwrap();
+            let mut after = before.clone();
+            (find("pick").unwrap().run)(&mut after, &Context::of(&Machine::PLAIN));
+            assert_eq!(verify(&after), Ok(()), "{after}");
+            let text = after.to_string();
+            texts.push(
+                text[text.find("= 0 to N").unwrap()..].lines().nth(1).unwrap().trim().to_string(),
+            );
+            for m in [0, 1, 4, 7] {
+                for chosen in [
+                    [0, 3, 2],
+                    [-5, 4, i64::MAX - 99],
+                    [i64::MIN + 99, 1, 6],
+                    [i64::MIN + 98, -4, 5],
+                ] {
+                    let a = Data::Float((0..m).map(|k| f64::from(1 << k)).collect());
+                    let small = chosen.iter().map(|one| (*one).clamp(-9, 9)).collect();
+                    let zeros = Data::Float(vec![0.0; 3]);
+                    let data = [a, Data::Int(chosen.to_vec()), Data::Int(small), zeros];
+                    compare(&before, &after, &[3, m.into()], &data).unwrap();
+                }
+            }
+        }
+        expect_test::expect![[r#"
+            C[i] = sum(k = max(0, min(K[i], M - 1)) to min(M, min(min(K[i], M - 1), M - 1) + 1)) A[k] * compare(min(K[i], index(M) + -1.0) == index(k))
+            C[i] = sum(k = max(0, max(K[i], 0) - max(M, 1) * floor(max(K[i], 0), max(M, 1)) + (min(K[i], 0) + max(M, 1) - max(M, 1) * (floor(min(K[i], 0), max(M, 1)) + 1))) to min(M, min(max(K[i], 0) - max(M, 1) * floor(max(K[i], 0), max(M, 1)) + (min(K[i], 0) + max(M, 1) - max(M, 1) * (floor(min(K[i], 0), max(M, 1)) + 1)), M - 1) + 1)) A[k] * compare(mod(K[i], index(M)) == index(k))
+            C[i] = sum(k = max(0, K[i] % 3) to min(M, min(K[i] % 3, M - 1) + 1)) A[k] * compare(mod(K[i], 3.0) == index(k))
+            C[i] = sum(k = max(0, K[i] / 2) to min(M, min(K[i] / 2, M - 1) + 1)) A[k] * compare(K[i] / 2.0 == index(k))
+            C[i] = sum(k = max(0, K[i] / 2) to min(M, min(K[i] / 2, M - 1) + 1)) A[k] * compare(floor(K[i] / 2.0) == index(k))
+            C[i] = sum(k = max(0, floor(K[i], max(N, 1))) to min(M, min(floor(K[i], max(N, 1)), M - 1) + 1)) A[k] * compare(floor_divide(K[i], index(N)) == index(k))
+            C[i] = sum(k = max(0, max(K[i], -3) / 4 - 1) to min(M, min(max(K[i], -3) / 4 - 1, M - 1) + 1)) A[k] * compare(index(k + 1) == max(K[i], -3.0) / 4.0)
+            C[i] = max(k = max(0, -1 * L[i], L[i]) to min(M, min(max(-1 * L[i], L[i]), M - 1) + 1)) select(compare(abs(L[i]) == index(k)), A[k], -inf)
+            C[i] = sum(k = max(0, i + 2 * L[i]) to min(M, min(i + 2 * L[i], M - 1) + 1)) A[k] * compare(L[i] * -2.0 == index(i - k))
+            C[i] = sum(k = max(1, M + -1 * L[i]) to min(M, min(M + -1 * L[i], M - 1) + 1)) compare(index(M) + -1.0 * L[i] == index(k)) / A[k]
+            C[i] = sum(k = max(0, N * max(min(L[i], floor(4611686018427387904, max(N, 1))), -1 * floor(4611686018427387904, max(N, 1))) + L[N - 1 - i]) to min(M, min(N * max(min(L[i], floor(4611686018427387904, max(N, 1))), -1 * floor(4611686018427387904, max(N, 1))) + L[N - 1 - i], M - 1) + 1)) A[k] * compare(L[i] * index(N) + L[N - 1 - i] == index(k))"#]].assert_eq(&texts.join("\n"));
     }
 }

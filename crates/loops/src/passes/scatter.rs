@@ -24,7 +24,7 @@
 use crate::ir::*;
 use crate::linear::range_conditions;
 use crate::passes::Context;
-use crate::passes::pick::Chosen;
+use crate::passes::pick::{Chosen, only};
 
 pub(super) fn run(module: &mut Module, context: &Context<'_>) {
     if !context.has_threads_only() {
@@ -324,6 +324,20 @@ fn flatten<'a>(value: &'a Value, summands: &mut Vec<&'a Value>) {
     }
 }
 
+/// What gives a variable.
+enum Given {
+    /// An integer in memory.
+    Loaded(Chosen),
+    /// An integer that is computed of those in memory: where the variable is another one, a test that stays fails.
+    Computed(Index),
+}
+
+impl Given {
+    fn is_computed(&self) -> bool {
+        matches!(self, Given::Computed(_))
+    }
+}
+
 /// Looks for tests whether an integer is a variable.
 struct Search<'a> {
     var: VarId,
@@ -376,8 +390,8 @@ impl Search<'_> {
     }
 
     /// The integer of a test among factors, and the value without the test; or of what a selection takes for a minimum
-    /// or maximum.
-    fn taken(&self, value: &Value) -> Option<(Chosen, Value)> {
+    /// or maximum. The test of an integer that is computed stays.
+    fn taken(&self, value: &Value) -> Option<(Given, Value)> {
         let kind = self.how.kind;
         if let Value::Select(parts) = value {
             let [test, chosen, other] = &**parts;
@@ -386,13 +400,15 @@ impl Search<'_> {
             neutral.extend(self.how.from_zero.then_some(0.0));
             let is_neutral = matches!(other, Value::Const(value) if neutral.contains(value));
             let given = self.given(test).filter(|_| is_neutral)?;
-            return Some((given, chosen.clone()));
+            let value = if given.is_computed() { value.clone() } else { chosen.clone() };
+            return Some((given, value));
         }
         if !self.how.from_zero {
             return None;
         }
         if let Some(given) = self.given(value) {
-            return Some((given, Value::Const(1.0)));
+            let rest = if given.is_computed() { value.clone() } else { Value::Const(1.0) };
+            return Some((given, rest));
         }
         match value {
             Value::Mul(left, right) => match self.taken(left) {
@@ -404,8 +420,11 @@ impl Search<'_> {
                     is_finite(left, Some(self.var)).then(|| (given, (**left).clone() * right))
                 }
             },
-            // 0 / 0 is what becomes of a term that is not sent, where the divisor is 0.
-            Value::Div(left, right) if matches!(**right, Value::Const(by) if by != 0.0) => {
+            // 0 / 0 is what becomes of a term that is not sent because of where it would go, where the divisor is 0.
+            Value::Div(left, right)
+                if matches!(**right, Value::Const(by) if by != 0.0)
+                    || !right.mentions(self.var) =>
+            {
                 self.taken(left).map(|(given, left)| (given, left / (**right).clone()))
             }
             _ => None,
@@ -413,12 +432,22 @@ impl Search<'_> {
     }
 
     /// `K[i] + 1` of `K[i] + 1 == index(k)`.
-    fn given(&self, test: &Value) -> Option<Chosen> {
-        let (left, right) = match test {
-            Value::Compare(Compare::Eq, left, right) => (left, right),
-            Value::Truth(inside) => return self.given(inside),
-            _ => return None,
+    fn given(&self, test: &Value) -> Option<Given> {
+        let test = match test {
+            Value::Truth(inside) => inside,
+            test => test,
         };
+        self.loaded(test).map(Given::Loaded).or_else(|| {
+            let element = |id: BufferId| {
+                let buffer = self.buffers.get(id.0 as usize)?;
+                (id != self.target).then_some(buffer.element)
+            };
+            only(test, self.var, &element).map(Given::Computed)
+        })
+    }
+
+    fn loaded(&self, test: &Value) -> Option<Chosen> {
+        let Value::Compare(Compare::Eq, left, right) = test else { return None };
         let var = self.var;
         let element = match (&**left, &**right) {
             (element, Value::FromIndex(Index::Var(own))) if *own == var => element,
@@ -525,22 +554,36 @@ impl Sending<'_> {
                 _ => return None,
             }
         };
-        let (Chosen { buffer, index, offset }, value) = self.search.taken(&store.value)?;
+        let (given, value) = self.search.taken(&store.value)?;
+        let loops: Vec<_> = binds.iter().map(|one| ((*one).clone(), None)).collect();
+        let add = around(&loops, Stmt::Store(Store { value, stream: None, ..store.clone() }));
+        let For { var, lower, upper, .. } = self.outer;
+        let Chosen { buffer, index, offset } = match given {
+            Given::Loaded(chosen) => chosen,
+            Given::Computed(only) => {
+                let free = !self::binds(&binds, std::slice::from_ref(&only));
+                let only = Some(only).filter(|only| free && !lower.contains(only))?;
+                let last = upper.first()?.clone() - Index::constant(1);
+                let mut inner =
+                    For { body: vec![add], mark: Mark::Sequential, ..self.outer.clone() };
+                inner.upper.push(only.clone().min(last) + Index::constant(1));
+                inner.lower.push(only);
+                return Some(Stmt::For(inner));
+            }
+        };
         if self::binds(&binds, &[index.clone(), offset.clone()]) {
             return None;
         }
-        let var = self.outer.var;
         let less = |bound: &Index| bound.clone() - offset.clone();
-        let lower = self.outer.lower.iter().map(|low| less(low).at_most(Index::var(var)));
-        let upper = self.outer.upper.iter().map(|high| Index::var(var).less(less(high)));
+        let lower = lower.iter().map(|low| less(low).at_most(Index::var(*var)));
+        let upper = upper.iter().map(|high| Index::var(*var).less(less(high)));
         let condition = Condition::all(lower.chain(upper));
-        let loops: Vec<_> = binds.into_iter().map(|one| (one.clone(), None)).collect();
-        let add = around(&loops, Stmt::Store(Store { value, stream: None, ..store.clone() }));
         let add = match offset.as_const() {
             Some(0) => add,
-            _ => add.substitute(var, &(Index::var(var) + offset.clone())),
+            _ => add.substitute(*var, &(Index::var(*var) + offset.clone())),
         };
-        Some(Stmt::Let(Let { var, buffer, index, body: vec![Stmt::when(condition, vec![add])] }))
+        let body = vec![Stmt::when(condition, vec![add])];
+        Some(Stmt::Let(Let { var: *var, buffer, index, body }))
     }
 }
 
@@ -702,6 +745,57 @@ mod tests {
              parallel k = 0 to M { C[k] = max(0.0, max(i = 0 to N) truth(x[i]) * truth(compare(K[i] == index(k)))) }
              parallel k = 0 to M { C[k] = C[k] * (sum(i = 0 to N) x[i] * compare(K[i] == index(k))) }
              if 0 < N { parallel k = 0 to M { C[k] += 1.0 + (sum(i = 0 to N) x[i] * compare(K[i] == index(k))) / (x[0] + 4.5) } }",
+        ));
+    }
+
+    #[test]
+    fn integers_that_are_computed_send_terms() {
+        expect_test::expect![[r#"
+            parallel k = 0 to M {
+              C[k] = 0.0
+            }
+            if 0 < M {
+              for i = 0 to N {
+                for k = max(0, L[i] / 2) to min(M, min(L[i] / 2, M - 1) + 1) {
+                  C[k] += compare(L[i] / 2.0 == index(k)) * x[i] / (x[i] + 4.5)
+                }
+              }
+            }
+            if 1 < M {
+              for i = 0 to N {
+                for k = max(1, M - 1 + -1 * (L[i] - max(M, 1) * floor(L[i], max(M, 1)))) to min(M, min(M - 1 + -1 * (L[i] - max(M, 1) * floor(L[i], max(M, 1))), M - 1) + 1) {
+                  C[k] += compare(index(M - 1 - k) == mod(L[i], index(M)))
+                }
+              }
+            }
+            if 0 < M {
+              for i = 0 to N {
+                for k = max(0, -1 * L[i], L[i]) to min(M, min(max(-1 * L[i], L[i]), M - 1) + 1) {
+                  C[k] max= select(compare(abs(L[i]) == index(k)), x[i], -inf)
+                }
+              }
+            }
+            parallel k = 0 to M {
+              for j = 0 to D {
+                H[k * D + j] = 0.0
+              }
+            }
+            if 0 < D {
+              if 0 < M {
+                for i = 0 to N {
+                  for k = max(0, 2 * L[i] + 1) to min(M, min(2 * L[i] + 1, M - 1) + 1) {
+                    for j = 0 to D {
+                      H[k * D + j] += A[i * D + j] * compare(2.0 * L[i] + 1.0 == index(k))
+                    }
+                  }
+                }
+              }
+            }
+        "#]].assert_eq(&scatter(
+            "parallel k = 0 to M { C[k] = sum(i = 0 to N) compare(L[i] / 2.0 == index(k)) * x[i] / (x[i] + 4.5) }
+             for k = 1 to M { C[k] += sum(i = 0 to N) compare(index(M - 1 - k) == mod(L[i], index(M))) }
+             parallel k = 0 to M { C[k] max= max(i = 0 to N) select(compare(abs(L[i]) == index(k)), x[i], -inf) }
+             parallel k = 0 to M { for j = 0 to D { H[k * D + j] = sum(i = 0 to N) A[i * D + j] * compare(2.0 * L[i] + 1.0 == index(k)) } }",
         ));
     }
 

@@ -14,10 +14,10 @@ use super::statistics::whole;
 use super::sums::free;
 use super::tails::{self, has_one, take};
 use super::terms::expression;
-use super::values::is_value;
+use super::values::{call, is_value, number};
 use super::{Result, error, with_hint};
 use crate::ast::{
-    BinaryOp, CompareOp, Expr, ExprKind, Name, PLACE, ReduceOp, Reduction, Span, Term,
+    BinaryOp, CompareOp, Expr, ExprKind, Name, Operation, PLACE, ReduceOp, Reduction, Span, Term,
 };
 
 /// The values among the subscripts of a head, each compared with the iterator that stands there: `(p(i) = x.at1)`.
@@ -174,9 +174,19 @@ impl Parser<'_> {
     }
 }
 
-/// A sum of products, each multiplied with some factors.
+/// A sum of products, each multiplied with some factors. What is not sent is 0 also where 0 would be multiplied with
+/// what is no number: quotients and functions are chosen by the factors, `x(p(i)) := 1 / v(i)` is
+/// `x(k) := where(p(i) = k, 1 / v(i), 0)`.
 fn times(term: Term, factors: &[Term]) -> Term {
     match term {
+        term if may_be_infinite(&term) && !matches!(term, Term::Sum(..)) => {
+            let span = term.span();
+            let test = match factors {
+                [test] => test.clone(),
+                factors => Term::Product(factors.to_vec(), span),
+            };
+            call(Operation::Where, vec![test, term, number(0.0, span)], span)
+        }
         Term::Sum(parts, span) => {
             Term::Sum(parts.into_iter().map(|part| times(part, factors)).collect(), span)
         }
@@ -188,6 +198,19 @@ fn times(term: Term, factors: &[Term]) -> Term {
             let span = other.span();
             Term::Product(std::iter::once(other).chain(factors.iter().cloned()).collect(), span)
         }
+    }
+}
+
+/// Whether a product divides, or has functions that may.
+fn may_be_infinite(term: &Term) -> bool {
+    match term {
+        Term::Call { operation: Operation::Divide, .. } => true,
+        Term::Call { operation: Operation::Function(function), .. } => {
+            !function.of_integers() || function.is_quotient()
+        }
+        Term::Access { reciprocal, .. } => *reciprocal,
+        Term::Product(parts, _) => parts.iter().any(may_be_infinite),
+        _ => false,
     }
 }
 

@@ -84,6 +84,7 @@ impl Parser<'_> {
         operands.swap(0, last);
         self.warn_of_strays(&operands.iter().collect::<Vec<_>>());
         let span = operands[0].span.to(operands[last].span);
+        let operands = operands.into_iter().map(|node| self.rounded(node)).collect();
         Ok(Node { kind: NodeKind::Compare(operands, operators), span })
     }
 
@@ -393,6 +394,8 @@ impl Parser<'_> {
                 ))
             }
             NodeKind::Call { tensor, arguments, reciprocal } => {
+                let arguments: Vec<Node> =
+                    arguments.into_iter().map(|node| self.rounded(node)).collect();
                 if arguments.iter().any(is_value) {
                     return self.chosen(tensor, arguments, reciprocal, span);
                 }

@@ -8,7 +8,7 @@ use dastac_elements::{Element, Function};
 
 use super::node::{Node, NodeKind, POS};
 use super::{Parser, Result, error, with_hint, words};
-use crate::ast::{CompareOp, Name, Operation, Reduction, Span, Term};
+use crate::ast::{BinaryOp, CompareOp, Name, Operation, Reduction, Span, Term};
 use crate::diagnostic::Diagnostic;
 use crate::hint::similar;
 
@@ -142,6 +142,131 @@ pub(super) fn is_value(node: &Node) -> bool {
             is_value(first) || rest.iter().any(|(_, node)| is_value(node))
         }
         NodeKind::Compare(operands, _) => operands.iter().any(is_value),
+    }
+}
+
+impl Parser<'_> {
+    /// Functions that round quotients of integers as the operators of integers that they are.
+    ///
+    /// Before -> after: `floor(i / 4)`, `floor_divide(i, 4)` -> `i // 4`; `mod(i, 4)` -> `(i % 4)`; `floor(x(i) / 4)`
+    /// stays.
+    pub(super) fn rounded(&self, node: Node) -> Node {
+        let Node { kind, span } = node;
+        let inside = |node: Box<Node>| Box::new(self.rounded(*node));
+        let kind = match kind {
+            NodeKind::Call { tensor, mut arguments, reciprocal: false }
+                if !self.heads.contains(&tensor.text) =>
+            {
+                let operator = match tensor.text.as_str() {
+                    "floor" => None,
+                    "floor_divide" => Some(BinaryOp::Div),
+                    "mod" => Some(BinaryOp::Mod),
+                    _ => {
+                        return Node {
+                            kind: NodeKind::Call { tensor, arguments, reciprocal: false },
+                            span,
+                        };
+                    }
+                };
+                arguments = arguments.into_iter().map(|node| self.rounded(node)).collect();
+                let fits = match &arguments[..] {
+                    [dividend] => operator.is_none() && is_quotient(dividend),
+                    [dividend, divisor] => {
+                        operator.is_some() && is_whole(dividend) && is_divisor(divisor)
+                    }
+                    _ => false,
+                };
+                match (operator, arguments.pop(), arguments.pop()) {
+                    (None, Some(dividend), _) if fits => floor_of(dividend),
+                    (Some(BinaryOp::Mod), Some(divisor), Some(dividend)) if fits => {
+                        let rest = vec![(BinaryOp::Mod, divisor)];
+                        let chain = NodeKind::Chain(Box::new(dividend), rest);
+                        NodeKind::Paren(Box::new(Node { kind: chain, span }))
+                    }
+                    (Some(_), Some(divisor), Some(dividend)) if fits => {
+                        NodeKind::Floor(Box::new(dividend), Box::new(divisor))
+                    }
+                    (_, last, first) => {
+                        arguments.extend(first.into_iter().chain(last));
+                        NodeKind::Call { tensor, arguments, reciprocal: false }
+                    }
+                }
+            }
+            NodeKind::Neg(inner) => NodeKind::Neg(inside(inner)),
+            NodeKind::Paren(inner) => NodeKind::Paren(inside(inner)),
+            NodeKind::Chain(first, rest) => {
+                let rest = rest.into_iter().map(|(op, node)| (op, self.rounded(node)));
+                NodeKind::Chain(inside(first), rest.collect())
+            }
+            kind => kind,
+        };
+        Node { kind, span }
+    }
+}
+
+/// Whether a node is an integer, whatever its names are, also if its quotients are not rounded.
+fn is_whole(node: &Node) -> bool {
+    match &node.kind {
+        NodeKind::Name(_) => true,
+        NodeKind::Number { text, reciprocal } => !reciprocal && text.parse::<i64>().is_ok(),
+        NodeKind::Neg(inner) => is_whole(inner),
+        NodeKind::Paren(inner) => is_whole(inner),
+        NodeKind::Floor(dividend, divisor) => is_whole(dividend) && is_divisor(divisor),
+        NodeKind::Chain(first, rest) => {
+            let fits = |(op, node): &(BinaryOp, Node)| match op {
+                BinaryOp::Div => false,
+                BinaryOp::Mod => is_divisor(node),
+                _ => is_whole(node),
+            };
+            is_whole(first) && rest.iter().all(fits)
+        }
+        _ => false,
+    }
+}
+
+/// Whether a node is an integer, or a quotient of an integer and a positive number.
+fn is_quotient(node: &Node) -> bool {
+    match &node.kind {
+        NodeKind::Paren(inner) => is_quotient(inner),
+        NodeKind::Chain(first, rest) => match &rest[..] {
+            [before @ .., (BinaryOp::Div, divisor)] => {
+                let product =
+                    |(op, node): &(BinaryOp, Node)| *op == BinaryOp::Mul && is_whole(node);
+                is_whole(first) && before.iter().all(product) && is_divisor(divisor)
+            }
+            _ => is_whole(node),
+        },
+        _ => is_whole(node),
+    }
+}
+
+/// A quotient, or an integer, rounded down.
+fn floor_of(node: Node) -> NodeKind {
+    match node.kind {
+        NodeKind::Paren(inner) => floor_of(*inner),
+        NodeKind::Chain(first, mut rest) => match rest.pop() {
+            Some((BinaryOp::Div, divisor)) => {
+                let dividend = match rest.is_empty() {
+                    true => *first,
+                    false => Node { kind: NodeKind::Chain(first, rest), span: node.span },
+                };
+                NodeKind::Floor(Box::new(dividend), Box::new(divisor))
+            }
+            last => {
+                rest.extend(last);
+                let kind = NodeKind::Chain(first, rest);
+                NodeKind::Paren(Box::new(Node { kind, span: node.span }))
+            }
+        },
+        kind => NodeKind::Paren(Box::new(Node { kind, span: node.span })),
+    }
+}
+
+fn is_divisor(node: &Node) -> bool {
+    match &node.kind {
+        NodeKind::Number { text, reciprocal: false } => text.parse::<i64>().is_ok_and(|by| by > 0),
+        NodeKind::Paren(inner) => is_divisor(inner),
+        _ => false,
     }
 }
 
