@@ -90,8 +90,8 @@ fn a_worker_that_fails_is_replaced_or_named() {
         error[E0206]: the layout of `B` cannot be computed: its elements are not counted
          --> p.stur:4:1
           |
-        4 | B:U(i, j) := (i <= j + 2) * (j <= i + 1) * ((i + j) % 3 = 0)
-          | ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ Barvinok's process crashed (exit status: 1)
+        4 | B:U(i, j) := (7 * i <= 5 * j) * ((i + 3 * j) % 19 = 0)
+          | ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ Barvinok's process crashed (exit status: 1)
           |
           = help: write it with fewer regions, symbols or remainders, or with constants instead of symbols
 

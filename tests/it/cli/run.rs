@@ -556,6 +556,84 @@ fn heads_with_expressions_say_where_values_go() {
     }
 }
 
+/// Subscripts that are computed of integers, and what they choose or add to: known results.
+#[test]
+fn subscripts_are_computed_of_integers() {
+    let zeros = "y:D(k) := (0 <= k < 5)\n";
+    for (rule, head, expected) in [
+        ("y(e) := Z(min(p(e), 2))", "", &[1.0, 3.0, 3.0, 0.0][..]),
+        ("y(e) := Z(p(e) % 5)", "", &[1.0, 4.0, 3.0, 5.0]),
+        ("y(e) := Z(p(e) / 2)", "", &[1.0, 0.0, 2.0, 0.0]),
+        ("y(e) := Z(floor(p(e) / 2))", "", &[1.0, 2.0, 2.0, 0.0]),
+        ("y(e) := Z(abs(p(e)) + e)", "", &[1.0, 5.0, 5.0, 5.0]),
+        ("y(e) := Z(4 - p(e))", "", &[5.0, 2.0, 3.0, 0.0]),
+        ("y(e) := Z(2 * p(e) - q(e))", "", &[0.0, 4.0, 4.0, 0.0]),
+        ("y(e) := Z(p(e) * q(e) - e)", "", &[1.0, 0.0, 1.0, 0.0]),
+        ("y(p(e) % 5) := w(e)", zeros, &[1.0, 0.0, 4.0, 2.0, 8.0]),
+        ("y(p(e) / 2) := w(e)", zeros, &[1.0, 4.0, 0.0, 0.0, 0.0]),
+        ("y(4 - p(e)) := w(e)", zeros, &[0.0, 2.0, 4.0, 0.0, 1.0]),
+        ("y(max(p(e), 1)) := w(e)", zeros, &[0.0, 9.0, 4.0, 2.0, 0.0]),
+        ("y(p(e) * p(e) - 5) := w(e)", zeros, &[0.0, 0.0, 0.0, 0.0, 2.0]),
+        // What is sent nowhere is not divided by 0 everywhere.
+        ("y(p(e)) := w(e) / Z(p(e))", zeros, &[1.0, 0.0, 4.0 / 3.0, 0.5, 0.0]),
+        (
+            "y(p(e)) := log(Z(p(e))) * w(e)",
+            zeros,
+            &[0.0, 0.0, 4.0 * 3.0_f64.ln(), 2.0 * 4.0_f64.ln(), 0.0],
+        ),
+        ("y(p(e)) := w(e) - Z(p(e))", zeros, &[0.0, 0.0, 1.0, -2.0, 0.0]),
+    ] {
+        let folder = Folder::new(&format!(
+            "types: p = i64{}\n{rule}\n{head}Z:D(i) := (0 <= i < 5)\n\
+             w:D(e) := (0 <= e < 4)\np:D(e) := (0 <= e < 4)\nq:D(e) := (0 <= e < 4)\n",
+            if rule.contains("q(") { ", q = i32" } else { "" },
+        ));
+        folder.write_array("Z.npy", &[5], &[1.0, 2.0, 3.0, 4.0, 5.0]);
+        folder.write_array("w.npy", &[4], &[1.0, 2.0, 4.0, 8.0]);
+        fs::write(folder.path("p.npy"), npy(&[4], &[0i64, 3, 2, -1])).unwrap();
+        fs::write(folder.path("q.npy"), npy(&[4], &[1i32, 3, 1, 9])).unwrap();
+        let mut inputs = String::new();
+        for name in ["Z", "w", "p", "q"] {
+            if rule.contains(&format!("{name}(")) {
+                inputs += &format!(" --input {name}={name}.npy");
+            }
+        }
+        folder.works(&format!("run p.stur --output y=y.npy --verify{inputs}"));
+        let (_, found) = folder.read_array("y.npy");
+        let near = |(one, other): (&f64, &f64)| (one - other).abs() < 1e-14;
+        assert!(
+            found.len() == expected.len() && found.iter().zip(expected).all(near),
+            "{rule}: {found:?}"
+        );
+    }
+}
+
+/// Quotients of integers that functions round are quotients of integers.
+#[test]
+fn functions_round_integers() {
+    let layout = |condition: &str| {
+        let folder = Folder::new(&format!(
+            "symbols: N\ny(i) := A(i, j) * x(j)\nA:U(i, j) := {condition}\n\
+             A:D(i, j) := (0 <= i < N) * (0 <= j < N)\nx:D(j) := (0 <= j < N)\n"
+        ));
+        folder.works("run p.stur -p N=13 --verify");
+        folder.works("layout p.stur")
+    };
+    for (functions, operators) in [
+        ("(floor(i / 4) = floor(j / 4))", "(i / 4 = j / 4)"),
+        ("(floor_divide(j, 3) <= floor(i / 3) + 1)", "(j / 3 <= i / 3 + 1)"),
+        ("(mod(i + j, 3) = 0) * (j <= i)", "((i + j) % 3 = 0) * (j <= i)"),
+        ("(mod(floor(i / 2) + j // 2, 2) = 0)", "((i / 2 + j / 2) % 2 = 0)"),
+    ] {
+        assert_eq!(layout(functions), layout(operators), "{functions}");
+    }
+    // Quotients that are not rounded are no integers.
+    let folder = Folder::new("y(i) := x(i) * (floor((i / 2) * 2) = i)\nx:D(i) := (0 <= i < 4)\n");
+    folder.write_array("x.npy", &[4], &[1.0, 2.0, 3.0, 4.0]);
+    folder.works("run p.stur --input x=x.npy --output y=y.npy");
+    assert_eq!(folder.read_array("y.npy").1, [1.0, 2.0, 3.0, 4.0]);
+}
+
 /// Where some inputs are given, others may have been forgotten.
 #[test]
 fn inputs_that_are_random_are_named() {

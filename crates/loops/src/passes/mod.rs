@@ -30,6 +30,7 @@ mod registers;
 mod scatter;
 mod split_complex;
 mod split_planes;
+mod tabulate;
 mod threads;
 mod tile;
 mod widen;
@@ -146,6 +147,16 @@ pub const PASSES: &[Pass] = &[
         run: accumulate::run,
     },
     Pass {
+        name: "tabulate",
+        about: "compute functions once for all iterations of loops that they do not depend on",
+        example: Example {
+            before: "parallel i = 0 to N { for j = 0 to N { A[N * i + j] = exp(C[j]) } }",
+            after: "if 4 <= N and .. { with A.table of N { parallel at = 0 to N { A.table[at] = exp(C[at]) } \
+                parallel i = 0 to N { for j = 0 to N { A[N * i + j] = A.table[j] } } } } else { .. }",
+        },
+        run: tabulate::run,
+    },
+    Pass {
         name: "widen",
         about: "add up sums into 16-bit floats in 32 bits",
         example: Example {
@@ -161,8 +172,9 @@ pub const PASSES: &[Pass] = &[
 pub const SPLIT_COMPLEX: Sequence =
     Sequence { name: "split-complex", passes: &["split-planes", "split-complex"] };
 
-/// What visits only those terms and elements of sums that integers in memory choose.
-pub const PICK: Sequence = Sequence { name: "pick", passes: &["pick", "scatter", "accumulate"] };
+/// What visits only those terms and elements of sums that integers in memory choose, and computes values once.
+pub const PICK: Sequence =
+    Sequence { name: "pick", passes: &["pick", "scatter", "accumulate", "tabulate"] };
 
 /// What short floats need before anything is cut into tiles.
 pub const WIDEN: Sequence = Sequence { name: "widen", passes: &["widen"] };
