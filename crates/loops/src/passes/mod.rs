@@ -22,6 +22,7 @@ mod once;
 #[cfg(test)]
 mod page;
 mod panels;
+mod part;
 mod pass;
 mod pick;
 mod pipeline;
@@ -84,6 +85,15 @@ pub const PASSES: &[Pass] = &[
         about: "fold constants, drop what never or always happens",
         example: Example { before: "if 1 < 2 { A[i + 0] += 1.0 * B[i] }", after: "A[i] += B[i]" },
         run: |module, _| on_functions(module, fold::run),
+    },
+    Pass {
+        name: "part",
+        about: "give each piece that a loop adds to one element a loop of its own",
+        example: Example {
+            before: "for j = 0 to N { if i <= j { A[i] max= B[j] } if j < i { A[i] max= C[j] } }",
+            after: "for j = 0 to N { if i <= j { A[i] max= B[j] } } for j = 0 to N { if j < i { A[i] max= C[j] } }",
+        },
+        run: |module, _| on_functions(module, part::run),
     },
     Pass {
         name: "contract",
@@ -182,7 +192,7 @@ pub const WIDEN: Sequence = Sequence { name: "widen", passes: &["widen"] };
 /// What lowering leaves behind, made simple: the loops that everything else takes.
 pub const SIMPLIFY: Sequence = Sequence {
     name: "simplify",
-    passes: &["fold", "contract", "merge-stores", "narrow", "hoist-factor"],
+    passes: &["fold", "part", "contract", "merge-stores", "narrow", "hoist-factor"],
 };
 
 /// What drops the code of other sizes, once symbols have values ([`Module::fix_symbols`]).
