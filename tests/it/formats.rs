@@ -121,6 +121,9 @@ fn hybrid(_: bool, rank: usize) -> &'static [&'static str] {
 const FUNCTIONS: &[Rule] = &[
     ("y$(i, j) := exp(A$(i, j)) * U(i, j)", &[("A", 2)]),
     ("y$(i) := exp(A$(i, j)) * B$(i, j)", &[("A", 2), ("B", 2)]),
+    // An element that is two factors is in one part.
+    ("y$(i) := A$(i, j) * A$(i, j)", &[("A", 2)]),
+    ("y$(i) := A$(i, j) * B$(i, j) * A$(i, j)", &[("A", 2), ("B", 2)]),
 ];
 
 #[test]

@@ -163,10 +163,21 @@ fn runtime(error: &dastac::runtime::Error, text: String, program: &str) -> Failu
             Failure::user(format!("`{program}`: {text}"))
                 .hint("`dastac build` of the program's text makes code for this machine")
         }
-        Error::Contradiction { tensor, .. } if program.ends_with(".dastac") => Failure::user(text)
-            .hint(format!("`dastac infer` of its source shows the structure of `{tensor}`")),
-        Error::Contradiction { tensor, .. } => Failure::user(text)
-            .hint(format!("`dastac infer {program}` shows the structure of `{tensor}`")),
+        Error::Contradiction { tensor, expected, found, .. } => {
+            let shown = match program.strip_suffix(".dastac") {
+                Some(_) => format!("`dastac infer` of its source shows the structure of `{tensor}`"),
+                None => format!("`dastac infer {program}` shows the structure of `{tensor}`"),
+            };
+            let failure = Failure::user(text).hint(shown);
+            // What comes of rounding is small, beside the number that should be there if it is not 0.
+            let scale = if *expected == 0.0 { 1e-2 } else { expected.abs() };
+            match (expected - found).abs() <= 1e-5 * scale {
+                true => failure.hint(format!(
+                    "`--tolerance {tensor}=1e-5` takes elements that differ by no more than this part"
+                )),
+                false => failure,
+            }
+        }
         Error::Shape { expected, .. } if expected.is_empty() => {
             Failure::user(text).hint("a scalar is a 0-d array, in Python `numpy.array(1.5)`")
         }

@@ -80,8 +80,8 @@ pub(crate) fn in_hull(
         };
         match part {
             Some(part) if dense => return Ok(Some(part)),
-            None if dense => {
-                // Without strides, counting is fast.
+            // Without strides, and digits as coordinates, counting is fast.
+            None if dense && names.len() <= stored.rank() => {
                 let part = stored.context().budgeted(COUNTED, || candidate.counted());
                 if let Ok(part) = part
                     && part.rank.pieces.len() <= FEW_PIECES

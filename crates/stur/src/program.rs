@@ -483,6 +483,14 @@ impl Tensor {
         }
     }
 
+    /// Whether integers of it choose terms: where one is compared with an iterator, as in `(p(i) = k)`, there is no
+    /// product for other values of the iterator. It is an input of integers without structure or format.
+    pub fn chooses(&self) -> bool {
+        let is_plain = self.unique.is_none() && self.redundancy.is_none() && self.format.is_none();
+        let is_integer = self.element.is_integer() && self.element != Element::Bool;
+        self.rule().is_none() && is_plain && is_integer
+    }
+
     /// The rule that computes it, if any.
     pub fn rule(&self) -> Option<RuleId> {
         match self.role {

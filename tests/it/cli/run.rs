@@ -181,6 +181,14 @@ fn contradicting_inputs() {
         error: the input contradicts the declared structure of `B`: at [2, 1] it must be 6, but it is 6.25
         help: `dastac infer p.stur` shows the structure of `B`
     "#]]);
+    b[7] = 6.00001;
+    folder.write_array("b.npy", &[3, 3], &b);
+    folder.fails("run p.stur -p N=3 --input B=b.npy", 1, &expect![[r#"
+        error: the input contradicts the declared structure of `B`: at [2, 1] it must be 6, but it is 6.00001
+        help: `dastac infer p.stur` shows the structure of `B`
+        help: `--tolerance B=1e-5` takes elements that differ by no more than this part
+    "#]]);
+    b[7] = 6.25;
     b[5] = 6.25;
     b[6] = f64::NAN;
     folder.write_array("b.npy", &[3, 3], &b);
@@ -583,22 +591,24 @@ fn subscripts_are_computed_of_integers() {
         ),
         ("y(p(e)) := w(e) - Z(p(e))", zeros, &[0.0, 0.0, 1.0, -2.0, 0.0]),
     ] {
-        let folder = Folder::new(&format!(
-            "types: p = i64{}\n{rule}\n{head}Z:D(i) := (0 <= i < 5)\n\
-             w:D(e) := (0 <= e < 4)\np:D(e) := (0 <= e < 4)\nq:D(e) := (0 <= e < 4)\n",
-            if rule.contains("q(") { ", q = i32" } else { "" },
-        ));
+        let inputs: Vec<(&str, &str)> = [("Z", "i"), ("w", "e"), ("p", "e"), ("q", "e")]
+            .into_iter()
+            .filter(|(name, _)| rule.contains(&format!("{name}(")))
+            .collect();
+        let types = if rule.contains("q(") { "types: p = i64, q = i32" } else { "types: p = i64" };
+        let mut text = format!("{types}\n{rule}\n{head}");
+        for (name, iterator) in &inputs {
+            let size = if *name == "Z" { 5 } else { 4 };
+            text += &format!("{name}:D({iterator}) := (0 <= {iterator} < {size})\n");
+        }
+        let folder = Folder::new(&text);
         folder.write_array("Z.npy", &[5], &[1.0, 2.0, 3.0, 4.0, 5.0]);
         folder.write_array("w.npy", &[4], &[1.0, 2.0, 4.0, 8.0]);
         fs::write(folder.path("p.npy"), npy(&[4], &[0i64, 3, 2, -1])).unwrap();
         fs::write(folder.path("q.npy"), npy(&[4], &[1i32, 3, 1, 9])).unwrap();
-        let mut inputs = String::new();
-        for name in ["Z", "w", "p", "q"] {
-            if rule.contains(&format!("{name}(")) {
-                inputs += &format!(" --input {name}={name}.npy");
-            }
-        }
-        folder.works(&format!("run p.stur --output y=y.npy --verify{inputs}"));
+        let given: String =
+            inputs.iter().map(|(name, _)| format!(" --input {name}={name}.npy")).collect();
+        folder.works(&format!("run p.stur --output y=y.npy --verify{given}"));
         let (_, found) = folder.read_array("y.npy");
         let near = |(one, other): (&f64, &f64)| (one - other).abs() < 1e-14;
         assert!(
@@ -632,6 +642,31 @@ fn functions_round_integers() {
     folder.write_array("x.npy", &[4], &[1.0, 2.0, 3.0, 4.0]);
     folder.works("run p.stur --input x=x.npy --output y=y.npy");
     assert_eq!(folder.read_array("y.npy").1, [1.0, 2.0, 3.0, 4.0]);
+}
+
+/// Sums of elements that sizes leave none of touch nothing: their result may have no element.
+#[test]
+fn sums_of_nothing_touch_nothing() {
+    for (rule, structure) in [
+        ("s := A(i, j)", "A:U(i, j) := (j < M - 1) + (i < N - 2)"),
+        (
+            "s := A(i, j) * z(i)",
+            "A:U(i, j) := (j < M - 1)\n\
+             A:R(i, j, k, l) := 3 * (j = M - 1) * (M >= 2) * (k = i) * (l = 0)",
+        ),
+        (
+            "s := A(i, j)",
+            "A:U(i, j) := (i >= 1)\nA:R(i, j, k, l) := (i = 0) * (N >= 2) * (k = 1) * (l = j)",
+        ),
+    ] {
+        let z = if rule.contains('z') { "z:D(i) := (0 <= i < N)\n" } else { "" };
+        let folder = Folder::new(&format!(
+            "symbols: N, M\n{rule}\nA:D(i, j) := (0 <= i < N) * (0 <= j < M)\n{structure}\n{z}"
+        ));
+        for (n, m) in [(2, 1), (3, 0), (3, 1), (0, 3), (700, 1), (5, 4)] {
+            folder.works(&format!("run p.stur -p N={n} -p M={m} --checked --verify"));
+        }
+    }
 }
 
 /// Where some inputs are given, others may have been forgotten.

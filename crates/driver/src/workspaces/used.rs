@@ -86,6 +86,7 @@ impl Lowered {
                 Some(Why::Meets) => {
                     "sparse tensors meet in a sum, and none says where the result's elements are"
                 }
+                Some(Why::Chosen) => "integers choose the elements that are walked",
                 Some(Why::Scattered) | None => "no loops come to the elements in their order",
             }),
             choice: (!asked).then(|| self.choice(walked.head, gathers.levels)).flatten(),

@@ -114,8 +114,13 @@ pub(super) fn forms(
         }
         false => {
             let outside = crossed(kernel, outer).clamp(least, last);
-            (meets || given.is_some())
-                .then(|| gathered(outside, &rows, if meets { Why::Meets } else { Why::Asked }))
+            let chosen = kernel.products.iter().any(|product| is_chosen(kernel, product));
+            let why = match (meets, chosen) {
+                (true, _) => Some(Why::Meets),
+                (false, true) => Some(Why::Chosen),
+                (false, false) => given.map(|_| Why::Asked),
+            };
+            why.map(|why| gathered(outside, &rows, why))
         }
     };
     let mut others: Vec<Form> = Vec::new();
@@ -166,6 +171,14 @@ fn crossed(kernel: &Kernel, outer: &[usize]) -> usize {
     let levels = (1..outer.len())
         .find(|level| kernel.products.iter().any(|product| is_crossed(product, *level)));
     levels.unwrap_or(outer.len())
+}
+
+/// Whether integers in memory choose a part of a sparse factor, a row of `A(p(i), j)`: it is walked for each of them.
+fn is_chosen(kernel: &Kernel, product: &Product) -> bool {
+    product.defined.iter().any(|(at, value)| {
+        let walked = || sparse(kernel, product).any(|factor| mentions(factor, *at));
+        !kernel.head.contains(at) && value.has_loads() && walked()
+    })
 }
 
 /// Whether several sparse factors meet in a sum of a product, and none of them says where the result's elements are: in

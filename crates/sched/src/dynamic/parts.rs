@@ -58,6 +58,9 @@ impl Dynamic<'_> {
             divide(&mut found, operand, (tensor, parts));
             divided = true;
         }
+        // Of a tensor that is several factors, no factor is the whole any more.
+        let Walked { kernel: Kernel { products, operands, .. }, tensors, .. } = &mut found;
+        products.retain(|product| !is_empty(product, tensors, operands));
         if !divided || obstacle(&scratch, &found.kernel).is_some() {
             return None;
         }
@@ -93,10 +96,9 @@ fn divide(walked: &mut Walked, operand: usize, (tensor, parts): (TensorId, Vec<O
             }
         }
     }
-    let Kernel { products, operands, .. } = kernel;
+    let products = &mut kernel.products;
     let divided = std::mem::take(products).into_iter();
     *products = divided.flat_map(|product| products_of(product, operand, &numbers)).collect();
-    products.retain(|product| !is_empty(product, tensors, operands));
 }
 
 /// A product for each part that may have its element.

@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 use dastac_iterate::{Factor, Kernel, Linear, Operand, Product, Walking};
 use dastac_layout::convert::membership;
 use dastac_layout::{affine_to_index, expr_to_index};
-use dastac_loops::{Condition, Index, Module, Value};
+use dastac_loops::{Compare, Condition, Index, Module, Value, VarId};
 use dastac_poly::Set;
 use dastac_stur::Diagnostic;
 use dastac_stur::infer::fold;
@@ -112,7 +112,7 @@ impl<'a> Translation<'a> {
         };
         // What the user wants stands; the rest is chosen.
         if definition.order.is_empty() && definition.schedule.order.is_empty() {
-            kernel.order = settled(&kernel, kernel.chosen_order());
+            kernel.order = early(&kernel, settled(&kernel, kernel.chosen_order()));
         }
         Ok((kernel, tensors))
     }
@@ -227,6 +227,7 @@ impl<'a> Translation<'a> {
                 conditions,
                 tests,
             };
+            self.choose_by_elements(statement, &mut product)?;
             // A product is added at all points of its iterators, also of those that are in nothing that is left.
             for name in &statement.iterators {
                 let at = self.iterators.iter().position(|other| other == name);
@@ -404,6 +405,79 @@ impl<'a> Translation<'a> {
             }
         }
         Ok(all)
+    }
+
+    /// Has integers of inputs give the iterators that they are compared with, in place of factors that are 0 or 1:
+    /// what they do not choose is not there.
+    ///
+    /// Before -> after: `compare(p[i] == index(k))` is no factor any more, and `k` is `p[i]`. Where it is something
+    /// else already, it is a test.
+    fn choose_by_elements(
+        &self,
+        statement: &Statement,
+        product: &mut Product,
+    ) -> Result<(), SchedError> {
+        let definition = self.definition();
+        if definition.semiring != Semiring::SumTimes || definition.fill.is_some() {
+            return Ok(());
+        }
+        let in_levels = self.inferred.program.tensor(self.rule.head).format.is_some();
+        let mut values = Vec::new();
+        for value in std::mem::take(&mut product.values) {
+            let Some((at, given, everywhere)) = self.chosen(statement, &value)? else {
+                values.push(value);
+                continue;
+            };
+            let is_new = !product.defined.iter().any(|(other, _)| *other == at);
+            match (in_levels, definition.iterators.contains(&self.iterators[at])) {
+                // Terms are sent to dense results by what is made of the loops.
+                (false, true) => values.push(value),
+                _ if is_new && everywhere => product.defined.push((at, given)),
+                _ => product.tests.push(given.equal(Index::Var(VarId(at as u32)))),
+            }
+        }
+        product.values = values;
+        Ok(())
+    }
+
+    /// The iterator that an element of an input is compared with, what it is then, and whether this can be read
+    /// wherever iterators are in their ranges, whatever conditions there are inside.
+    fn chosen(
+        &self,
+        statement: &Statement,
+        value: &Value,
+    ) -> Result<Option<(usize, Index, bool)>, SchedError> {
+        let Value::Compare(Compare::Eq, left, right) = value else { return Ok(None) };
+        let (element, var) = match (&**left, &**right) {
+            (element, Value::FromIndex(Index::Var(var))) => (element, *var),
+            (Value::FromIndex(Index::Var(var)), element) => (element, *var),
+            _ => return Ok(None),
+        };
+        let at = var.0 as usize;
+        let (from, place) = match element {
+            Value::Load(from, place) if !place.mentions(var) => (*from, place),
+            // Elements outside of a tensor are 0.
+            Value::Const(0.0) => return Ok(Some((at, Index::Const(0), true))),
+            _ => return Ok(None),
+        };
+        let own = |read: &&Read| buffer(read.tensor) == from;
+        let Some(read) = statement.reads.iter().find(own) else { return Ok(None) };
+        if !self.inferred.program.tensor(read.tensor).chooses() {
+            return Ok(None);
+        }
+        let names: Option<Vec<String>> =
+            read.subscripts.iter().map(|one| one.as_name().map(str::to_owned)).collect();
+        let known = |name: &String| {
+            let at = self.iterators.iter().position(|other| other == name);
+            at.is_some_and(|at| self.ranges[at].known.is_some())
+        };
+        let layout = &self.layouts[read.tensor.0];
+        let everywhere = match names.filter(|names| names.iter().all(known)) {
+            Some(names) => self.in_ranges(&names, &names)?.is_subset(&layout.stored)?,
+            None => false,
+        };
+        let given = Index::Load(from, Box::new(place.clone()));
+        Ok(Some((at, given, everywhere && layout.index.pieces.len() == 1)))
     }
 
     /// The subscripts of a dynamic read. One that is not linear, such as a quotient, becomes an iterator that others
@@ -596,6 +670,29 @@ fn order(rule: &Rule, statements: &[Statement]) -> Vec<String> {
         }
     }
     rule.schedule.ordered(&all)
+}
+
+/// An order of loops with the iterators that integers in memory give as far outside as these are known, so that the
+/// elements that they choose are walked as rows.
+///
+/// Before -> after, `D(i, j) := A(p(i), j)`: `i`, `j`, the row -> `i`, the row, `j`.
+fn early(kernel: &Kernel, mut order: Vec<usize>) -> Vec<usize> {
+    let Kernel { head, products, .. } = kernel;
+    for (at, value) in products.iter().flat_map(|product| &product.defined) {
+        if head.contains(at) || !value.has_loads() {
+            continue;
+        }
+        let vars = value.free_vars();
+        let known = |other: &usize| vars.iter().any(|var| var.0 as usize == *other);
+        let last = order.iter().rposition(known);
+        let own = order.iter().position(|other| other == at);
+        if let (Some(last), Some(own)) = (last, own)
+            && last + 1 < own
+        {
+            order[last + 1..=own].rotate_right(1);
+        }
+    }
+    order
 }
 
 /// An order of loops with the head's iterators last that bound what is walked, but are not walked themselves.

@@ -65,6 +65,8 @@ pub enum Why {
     Asked,
     /// Sparse tensors meet in a sum, and none of them says where the elements of the result are.
     Meets,
+    /// Integers in memory choose what is walked.
+    Chosen,
     /// No loops come to the elements in their order.
     Scattered,
 }

@@ -39,10 +39,21 @@ pub(super) fn choose_places(program: &mut Program, given: &[&str]) {
     }
 }
 
-/// Calls `visit` with the elements that an integer is a sum of multiples of: those of `c(i) + 1`.
+/// Calls `visit` with the elements of which an integer is made: those of `c(i) + 1`, `min(c(i), N - 1)`, `c(i) % N`.
 fn elements(value: &Scalar, visit: &mut dyn FnMut(usize)) {
+    use Function::{Abs, FloorDivide, Mod};
     match value {
         Scalar::Element(at) => visit(*at),
+        Scalar::Apply(Operation::Where, parts) => {
+            parts.iter().skip(1).for_each(|part| elements(part, visit));
+        }
+        Scalar::Apply(
+            Operation::Min
+            | Operation::Max
+            | Operation::Divide
+            | Operation::Function(Abs | FloorDivide | Mod),
+            parts,
+        ) => parts.iter().for_each(|part| elements(part, visit)),
         Scalar::Sum(parts) | Scalar::Product(parts) => {
             parts.iter().for_each(|part| elements(part, visit));
         }

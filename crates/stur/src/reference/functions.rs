@@ -4,7 +4,7 @@ use dastac_elements::{Complex, Function as Named};
 
 use crate::ast::{CompareOp, Operation, is_product};
 use crate::normal::divided;
-use crate::program::{Element, Product, Scalar};
+use crate::program::{Element, Product, Rule, Scalar};
 use crate::semiring::Semiring;
 
 use super::code::{Code, Relation, relations};
@@ -18,6 +18,8 @@ pub(super) struct Function {
     kind: Kind,
     /// Whether the product is divided by it.
     pub reciprocal: bool,
+    /// Whether it compares an integer of an input with an iterator: there is no product where it is 0.
+    chooses: bool,
 }
 
 #[derive(Clone)]
@@ -70,6 +72,11 @@ impl Value {
 }
 
 impl Function {
+    /// Whether it leaves out the product whose factor it is, with this value.
+    pub fn leaves_out(&self, value: Number, semiring: Semiring) -> bool {
+        self.chooses && semiring == Semiring::SumTimes && value.is_zero()
+    }
+
     /// Its value at a point. `arguments` are the elements that the product reads, `None` where they are structurally
     /// zero.
     pub fn value(&self, point: &[i64], arguments: &[Option<Number>]) -> Result<Value, EvalError> {
@@ -311,9 +318,11 @@ impl Evaluator<'_> {
     /// is that of integers or floats, whichever its operands are.
     pub(super) fn functions(
         &self,
+        rule: &Rule,
         product: &Product,
-        head: Element,
     ) -> Result<Vec<Function>, EvalError> {
+        let tensor = self.program.tensor(rule.head);
+        let (head, has_format) = (tensor.element, tensor.format.is_some());
         let by_value = |at: usize| self.divides_by_value(product.accesses[at].tensor);
         let all = product.functions.iter().map(|function| {
             let value = self.tree(product, &divided(&function.value, &by_value))?;
@@ -321,9 +330,28 @@ impl Evaluator<'_> {
                 Element::Bool => Tree::own_kind(std::slice::from_ref(&value)),
                 head => Kind::of(head),
             };
-            Ok(Function { value, kind, reciprocal: function.reciprocal })
+            let iterator = match &function.value {
+                Scalar::Apply(Operation::Compare(CompareOp::Eq), parts) => match &parts[..] {
+                    [Scalar::Element(at), Scalar::Index(name)]
+                    | [Scalar::Index(name), Scalar::Element(at)] => {
+                        Some(name).filter(|_| self.chooses(product, *at))
+                    }
+                    _ => None,
+                },
+                _ => None,
+            };
+            // Of a result without a format all elements are there, so that others are infinite with what divides them.
+            let is_there = |name: &String| has_format || !rule.iterators.contains(name);
+            let chooses = iterator.is_some_and(is_there) && !function.reciprocal;
+            Ok(Function { value, kind, reciprocal: function.reciprocal, chooses })
         });
         all.collect()
+    }
+
+    /// Whether an element that a product reads is an integer of an input, all of whose elements are stored.
+    fn chooses(&self, product: &Product, at: usize) -> bool {
+        let read = &product.accesses[at];
+        !read.reciprocal && self.program.tensor(read.tensor).chooses()
     }
 
     fn tree(&self, product: &Product, scalar: &Scalar) -> Result<Tree, EvalError> {

@@ -67,7 +67,7 @@ impl Evaluator<'_> {
             return Ok(true);
         }
         let others: Vec<bool> = product.accesses.iter().map(|access| !is_stored(access)).collect();
-        let functions = self.functions(product, self.program.tensor(rule.head).element)?;
+        let functions = self.functions(rule, product)?;
         let mut all = functions.iter();
         Ok(!rule.semiring.is_of_values()
             && all.any(|function| function.vanishes(&others, product.iterators.len())))
@@ -116,7 +116,7 @@ impl Evaluator<'_> {
         reads: &[Read],
         walk: &Walk<'w>,
     ) -> Result<Vec<Factor<'w>>, WalkError> {
-        let functions = self.functions(product, self.program.tensor(rule.head).element)?;
+        let functions = self.functions(rule, product)?;
         let slots = product.iterators.len();
         let vanishes = |read: usize| {
             let stored: Vec<bool> = (0..reads.len()).map(|at| at != read).collect();
@@ -278,7 +278,7 @@ impl Evaluator<'_> {
             joins: prepared,
             nest: Nest::new(&slots, coordinates, ranges, all)?,
             reads,
-            functions: self.functions(&moved, element)?,
+            functions: self.functions(rule, &moved)?,
             head: head.collect(),
             constant,
         })

@@ -304,7 +304,7 @@ impl<'a> Evaluator<'a> {
                 .filter_map(|name| slots.iter().position(|slot| slot == name))
                 .collect();
             let reads = self.reads(product)?;
-            let functions = self.functions(product, element)?;
+            let functions = self.functions(rule, product)?;
             let mut constant = Number::of(kind, product.coefficient);
             for factor in &product.symbols {
                 let value = Number::of_index(kind, self.symbols[factor.symbol].1);
@@ -373,6 +373,7 @@ impl<'a> Evaluator<'a> {
                         term = number::multiply(semiring, term, value.as_kind(kind));
                     }
                 }
+                let mut is_chosen = true;
                 for function in &functions {
                     let structural = |arguments: &[Option<Number>]| -> Result<_, EvalError> {
                         let value = function.value(point, arguments)?;
@@ -384,9 +385,11 @@ impl<'a> Evaluator<'a> {
                         return Ok(());
                     }
                     is_stored &= !zero;
+                    is_chosen &= rule.fill.is_some() || !function.leaves_out(value, semiring);
                     let value = if function.reciprocal { value.reciprocal() } else { value };
                     term = number::multiply(semiring, term, value);
                 }
+                is_stored &= is_chosen;
                 let Some(at) = at else {
                     // What is not stored is nowhere.
                     return match is_stored {

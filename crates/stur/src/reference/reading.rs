@@ -130,6 +130,9 @@ impl<'e, 'p, 'w> Reading<'e, 'p, 'w> {
             if zero && (!has_fill || factor(function, semiring, point, &possible)?.1) {
                 return Ok(None);
             }
+            if !has_fill && function.leaves_out(value, semiring) {
+                return Ok(None);
+            }
             is_stored &= !zero;
             term = number::multiply(semiring, term, value);
         }
@@ -202,8 +205,7 @@ impl<'e, 'p, 'w> Reading<'e, 'p, 'w> {
         }
         for product in &rule.products {
             let reads = self.evaluator.reads(product)?;
-            let element = self.evaluator.program.tensor(rule.head).element;
-            let functions = self.evaluator.functions(product, element)?;
+            let functions = self.evaluator.functions(rule, product)?;
             let nest = self.evaluator.nest_at(rule, product, index)?;
             let some = nest
                 .any(&[], &mut |point| self.may_be_at(&reads, &functions, rule.semiring, point))?;

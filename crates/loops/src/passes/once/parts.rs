@@ -42,17 +42,22 @@ fn block(body: &mut Vec<Stmt>, module: &mut Module, function: &mut Function, mac
     if body.len() > STATEMENTS {
         return;
     }
-    visits(body, module, function, machine);
-    for stmt in body.iter_mut() {
-        if let Stmt::If(inner) = stmt {
+    let new = visits(body, module, function, machine);
+    for (at, stmt) in body.iter_mut().enumerate() {
+        if let (Stmt::If(inner), false) = (stmt, new.contains(&at)) {
             block(&mut inner.then, module, function, machine);
             block(&mut inner.otherwise, module, function, machine);
         }
     }
 }
 
-/// Puts visits in the place of statements.
-fn visits(body: &mut Vec<Stmt>, module: &mut Module, function: &mut Function, machine: &Machine) {
+/// Puts visits in the place of statements, and says where they are.
+fn visits(
+    body: &mut Vec<Stmt>,
+    module: &mut Module,
+    function: &mut Function,
+    machine: &Machine,
+) -> BTreeSet<usize> {
     let groups = accepted(body, module, function);
     // The statements in place of the first ones, and those that they stand for.
     let mut new: Vec<(usize, Stmt)> = Vec::new();
@@ -60,22 +65,45 @@ fn visits(body: &mut Vec<Stmt>, module: &mut Module, function: &mut Function, ma
     for group in groups {
         let from: BTreeSet<usize> = group.roles.iter().map(|(stmt, _)| *stmt).collect();
         let Some(first) = from.first().copied() else { continue };
-        if let Some(stmt) = visit(group, module, function, machine) {
-            new.push((first, stmt));
-            gone.extend(from);
+        let guards = guards(&group);
+        let Some(mut stmt) = visit(group, module, function, machine) else { continue };
+        // Where a role has no points, its elements need not exist.
+        if let Some((condition, alike)) = guards {
+            let others = from.iter().filter(|_| !alike).map(|at| body[*at].clone());
+            let otherwise = others.collect();
+            stmt = Stmt::If(If { condition, then: vec![stmt], otherwise });
         }
+        new.push((first, stmt));
+        gone.extend(from);
     }
-    if new.is_empty() {
-        return;
-    }
-    let mut result = Vec::new();
+    let (mut result, mut places) = (Vec::new(), BTreeSet::new());
     for (at, stmt) in std::mem::take(body).into_iter().enumerate() {
-        result.extend(new.iter().filter(|(first, _)| *first == at).map(|(_, new)| new.clone()));
+        for (_, new) in new.iter().filter(|(first, _)| *first == at) {
+            places.insert(result.len());
+            result.push(new.clone());
+        }
         if !gone.contains(&at) {
             result.push(stmt);
         }
     }
     *body = result;
+    places
+}
+
+/// When all roles of a group have points, if conditions around the statements ask for them, and whether these are the
+/// same for all roles.
+fn guards(group: &Group) -> Option<(Condition, bool)> {
+    let mut roles = group.roles.iter().map(|(_, role)| &role.product.guards);
+    let first = roles.next()?;
+    let alike = roles.all(|guards| guards == first);
+    let mut all: Vec<Condition> = Vec::new();
+    for guard in group.roles.iter().flat_map(|(_, role)| &role.product.guards) {
+        let guard = not_negative(guard);
+        if !all.contains(&guard) {
+            all.push(guard);
+        }
+    }
+    (!all.is_empty()).then(|| (Condition::all(all), alike))
 }
 
 /// The groups that are visited: all products of the statements that they are from are in one of them.

@@ -120,45 +120,54 @@ fn both_halves_of_a_symmetric_matrix() {
 #[test]
 fn a_quadratic_form() {
     expect![[r#"
-        partial b, e = 0 to 16 in 16 if 512 <= N with y as y.parts at s from 0 of 100 {
-          if e <= b + 1 {
-            for at = 0 to 100 {
-              y.parts[at + s] = 0.0
-            }
-          }
-          with y.sums of 4 {
-            for part = b to e {
-              for it = part * 4 to N - 3 step 64 {
-                y.sums[0] = 0.0
-                y.sums[1] = 0.0
-                y.sums[2] = 0.0
-                y.sums[3] = 0.0
-                for k = it + 4 to N {
-                  y.sums[0] += S[N * it + k] * x[k]
-                  y.sums[1] += S[N * (it + 1) + k] * x[k]
-                  y.sums[2] += S[N * (it + 2) + k] * x[k]
-                  y.sums[3] += S[N * (it + 3) + k] * x[k]
-                }
-                y.parts[s] += 2.0 * x[it] * y.sums[0] + 2.0 * x[it + 1] * y.sums[1] + 2.0 * x[it + 2] * y.sums[2] + 2.0 * x[it + 3] * y.sums[3]
-                y.parts[s] += x[it] * (S[N * it + it] * x[it]) + x[it] * (S[N * it + (it + 1)] * x[it + 1]) + x[it] * (S[N * it + (it + 2)] * x[it + 2]) + x[it] * (S[N * it + (it + 3)] * x[it + 3]) + x[it] * (S[N * it + (it + 1)] * x[it + 1]) + x[it] * (S[N * it + (it + 2)] * x[it + 2]) + x[it] * (S[N * it + (it + 3)] * x[it + 3]) + x[it + 1] * (S[N * (it + 1) + (it + 1)] * x[it + 1]) + x[it + 1] * (S[N * (it + 1) + (it + 2)] * x[it + 2]) + x[it + 1] * (S[N * (it + 1) + (it + 3)] * x[it + 3]) + x[it + 1] * (S[N * (it + 1) + (it + 2)] * x[it + 2]) + x[it + 1] * (S[N * (it + 1) + (it + 3)] * x[it + 3]) + x[it + 2] * (S[N * (it + 2) + (it + 2)] * x[it + 2]) + x[it + 2] * (S[N * (it + 2) + (it + 3)] * x[it + 3]) + x[it + 2] * (S[N * (it + 2) + (it + 3)] * x[it + 3]) + x[it + 3] * (S[N * (it + 3) + (it + 3)] * x[it + 3])
+        if N - 1 >= 0 and N - 2 >= 0 {
+          partial b, e = 0 to 16 in 16 if 512 <= N with y as y.parts at s from 0 of 100 {
+            if e <= b + 1 {
+              for at = 0 to 100 {
+                y.parts[at + s] = 0.0
               }
-              if part == 15 {
-                for i = max(0, N / 4 * 4) to N {
-                  y.parts[s] += x[i] * (S[N * i + i] * x[i])
+            }
+            with y.sums of 4 {
+              for part = b to e {
+                for it = part * 4 to N - 3 step 64 {
                   y.sums[0] = 0.0
-                  for k = i + 1 to N {
-                    y.sums[0] += S[N * i + k] * x[k]
+                  y.sums[1] = 0.0
+                  y.sums[2] = 0.0
+                  y.sums[3] = 0.0
+                  for k = it + 4 to N {
+                    y.sums[0] += S[N * it + k] * x[k]
+                    y.sums[1] += S[N * (it + 1) + k] * x[k]
+                    y.sums[2] += S[N * (it + 2) + k] * x[k]
+                    y.sums[3] += S[N * (it + 3) + k] * x[k]
                   }
-                  y.parts[s] += 2.0 * x[i] * y.sums[0]
+                  y.parts[s] += 2.0 * x[it] * y.sums[0] + 2.0 * x[it + 1] * y.sums[1] + 2.0 * x[it + 2] * y.sums[2] + 2.0 * x[it + 3] * y.sums[3]
+                  y.parts[s] += x[it] * (S[N * it + it] * x[it]) + x[it] * (S[N * it + (it + 1)] * x[it + 1]) + x[it] * (S[N * it + (it + 2)] * x[it + 2]) + x[it] * (S[N * it + (it + 3)] * x[it + 3]) + x[it] * (S[N * it + (it + 1)] * x[it + 1]) + x[it] * (S[N * it + (it + 2)] * x[it + 2]) + x[it] * (S[N * it + (it + 3)] * x[it + 3]) + x[it + 1] * (S[N * (it + 1) + (it + 1)] * x[it + 1]) + x[it + 1] * (S[N * (it + 1) + (it + 2)] * x[it + 2]) + x[it + 1] * (S[N * (it + 1) + (it + 3)] * x[it + 3]) + x[it + 1] * (S[N * (it + 1) + (it + 2)] * x[it + 2]) + x[it + 1] * (S[N * (it + 1) + (it + 3)] * x[it + 3]) + x[it + 2] * (S[N * (it + 2) + (it + 2)] * x[it + 2]) + x[it + 2] * (S[N * (it + 2) + (it + 3)] * x[it + 3]) + x[it + 2] * (S[N * (it + 2) + (it + 3)] * x[it + 3]) + x[it + 3] * (S[N * (it + 3) + (it + 3)] * x[it + 3])
+                }
+                if part == 15 {
+                  for i = max(0, N / 4 * 4) to N {
+                    y.parts[s] += x[i] * (S[N * i + i] * x[i])
+                    y.sums[0] = 0.0
+                    for k = i + 1 to N {
+                      y.sums[0] += S[N * i + k] * x[k]
+                    }
+                    y.parts[s] += 2.0 * x[i] * y.sums[0]
+                  }
                 }
               }
             }
-          }
-        } then {
-          for p = 0 to 16 {
-            for at = 0 to 100 {
-              y[at] += y.parts[p * 100 + at]
+          } then {
+            for p = 0 to 16 {
+              for at = 0 to 100 {
+                y[at] += y.parts[p * 100 + at]
+              }
             }
+          }
+        } else {
+          if 0 < N {
+            y[0] += sum(i = 0 to N) x[i] * (sum(k = i to N) S[N * i + k] * x[k])
+          }
+          if 0 < N - 1 {
+            y[0] += sum(i = 1 to N) x[i] * (sum(k = 0 to i) S[N * k + i] * x[k])
           }
         }
     "#]].assert_eq(&check(
