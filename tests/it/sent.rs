@@ -86,3 +86,72 @@ fn random_rules_agree_with_the_reference() {
         }
     }
 }
+
+/// Rules in which integers choose rows and elements of tensors with formats, or where elements of such results go.
+const CHOSEN: [&str; 16] = [
+    "y(i) := A(p(i), j) * x(j)",
+    "y(i, j) := A(p(i), j)",
+    "y(p(i), j) := A(i, j)",
+    "y(i, j) := A(p(i), q(j))",
+    "y(p(i), q(j)) := A(i, j)",
+    "y(i, j) := A(i, q(j))",
+    "y(i) := A(i, j) * x(q(j))",
+    "y(i, j) := A(p(i), j) * B(i, j)",
+    "y(i, j) := A(p(i), j) + 2 * B(i, j)",
+    "y(i, j) := A(i, k) * B(p(k), j)",
+    "y(p(i), q(i)) := x(i)",
+    "y(p(i)) := A(i, j) * x(j)",
+    "y(i, j) := A(p(q(i)), j)",
+    "y(i, j) := A(r(i, j), j)",
+    "y(i, j) := A(p(i), j)^2",
+    "y(i, j) := A(min(p(i), 3), j) * (j <= i)",
+];
+
+#[test]
+fn chosen_elements_agree_with_the_reference_in_formats() {
+    let formats = ["csr", "coo", "csc", "dcsr"];
+    for (case, rule) in CHOSEN.iter().enumerate() {
+        let is_matrix = rule.split(":=").next().is_some_and(|head| head.contains(','));
+        let of_head: &[&str] =
+            if is_matrix { &["", "csr", "coo", "csc", "dcsr"] } else { &["", "C"] };
+        for (nth, own) in of_head.iter().enumerate() {
+            let is_used = |name: &str| rule.contains(&format!("{name}("));
+            let mut types = vec!["p = i64", "q = i32", "r = i64"];
+            types.retain(|one| is_used(&one[..1]));
+            let mut source = format!("symbols: N\ntypes: {}\n{rule}\n", types.join(", "));
+            source += if is_matrix {
+                "y:D(k, l) := (0 <= k < N) * (0 <= l < N)\n"
+            } else {
+                "y:D(k) := (0 <= k < N)\n"
+            };
+            if !own.is_empty() {
+                source += &format!("y:F := {own}\n");
+            }
+            for (name, dimensions) in [("A", 2), ("B", 2), ("r", 2), ("x", 1), ("p", 1), ("q", 1)] {
+                if is_used(name) {
+                    source += match dimensions {
+                        1 => format!("{name}:D(i) := (0 <= i < N)\n"),
+                        _ => format!("{name}:D(i, j) := (0 <= i < N) * (0 <= j < N)\n"),
+                    }
+                    .as_str();
+                }
+            }
+            for (at, name) in ["A", "B"].into_iter().enumerate().filter(|(_, name)| is_used(name)) {
+                source += &format!("{name}:F := {}\n", formats[(case + nth + at) % 4]);
+            }
+            let options = BuildOptions { parallel: nth % 2 == 0, ..BuildOptions::default() };
+            let built =
+                compile(&source, options).unwrap_or_else(|error| panic!("{error:?}\n{source}"));
+            let sizes = |n| BTreeMap::from([("N".to_string(), n)]);
+            let mut runner = Runner::new(built, &sizes(0), 1 + case % 2).unwrap();
+            for n in [0, 1, 2, 7, 19] {
+                runner.resize(&sizes(n)).unwrap();
+                runner.set_density(0.4);
+                let inputs = runner.random_inputs(case as u64, &BTreeMap::new()).unwrap();
+                runner.execute().unwrap();
+                let outcome = runner.verify(&inputs).unwrap();
+                assert!(outcome.agrees(), "N = {n}: {outcome:?}\n{source}");
+            }
+        }
+    }
+}
