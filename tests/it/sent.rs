@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use dastac::build::BuildOptions;
-use dastac::driver::compile;
+use dastac::driver::{Built, compile};
 use dastac::run::Runner;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -45,6 +45,20 @@ fn rule(random: &mut ChaCha8Rng) -> String {
     format!("y({head}) := {reduction}{body}\ny:D({}) := {}\n", names.join(", "), bounds.join(" * "))
 }
 
+/// Runs a program at several sizes, with random inputs, and compares what it computes.
+fn agrees(built: Built, case: usize, source: &str) {
+    let sizes = |n| BTreeMap::from([("N".to_string(), n)]);
+    let mut runner = Runner::new(built, &sizes(0), 1 + case % 2).unwrap();
+    for n in [0, 1, 2, 7, 19] {
+        runner.resize(&sizes(n)).unwrap();
+        runner.set_density(0.4);
+        let inputs = runner.random_inputs(case as u64, &BTreeMap::new()).unwrap();
+        runner.execute().unwrap();
+        let outcome = runner.verify(&inputs).unwrap();
+        assert!(outcome.agrees(), "N = {n}: {outcome:?}\n{source}");
+    }
+}
+
 #[test]
 fn random_rules_agree_with_the_reference() {
     let mut random = ChaCha8Rng::seed_from_u64(20261126);
@@ -74,16 +88,7 @@ fn random_rules_agree_with_the_reference() {
             Err(error) if format!("{error:?}").contains("E0110") => continue,
             Err(error) => panic!("{error:?}\n{source}"),
         };
-        let sizes = |n| BTreeMap::from([("N".to_string(), n)]);
-        let mut runner = Runner::new(built, &sizes(0), 1 + case % 2).unwrap();
-        for n in [0, 1, 2, 7, 19] {
-            runner.resize(&sizes(n)).unwrap();
-            runner.set_density(0.4);
-            let inputs = runner.random_inputs(case as u64, &BTreeMap::new()).unwrap();
-            runner.execute().unwrap();
-            let outcome = runner.verify(&inputs).unwrap();
-            assert!(outcome.agrees(), "N = {n}: {outcome:?}\n{source}");
-        }
+        agrees(built, case, &source);
     }
 }
 
@@ -142,16 +147,7 @@ fn chosen_elements_agree_with_the_reference_in_formats() {
             let options = BuildOptions { parallel: nth % 2 == 0, ..BuildOptions::default() };
             let built =
                 compile(&source, options).unwrap_or_else(|error| panic!("{error:?}\n{source}"));
-            let sizes = |n| BTreeMap::from([("N".to_string(), n)]);
-            let mut runner = Runner::new(built, &sizes(0), 1 + case % 2).unwrap();
-            for n in [0, 1, 2, 7, 19] {
-                runner.resize(&sizes(n)).unwrap();
-                runner.set_density(0.4);
-                let inputs = runner.random_inputs(case as u64, &BTreeMap::new()).unwrap();
-                runner.execute().unwrap();
-                let outcome = runner.verify(&inputs).unwrap();
-                assert!(outcome.agrees(), "N = {n}: {outcome:?}\n{source}");
-            }
+            agrees(built, case, &source);
         }
     }
 }
