@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::io::IsTerminal;
 
 use dastac::build::BuildOptions;
-use dastac::contract::{At, Expanded};
+use dastac::contract::At;
 use dastac::driver::{Analysis, Indices, Lowered};
 use dastac::export::Library;
 use dastac::loops::passes::Flow;
@@ -169,8 +169,8 @@ fn domains(inferred: &Inferred) -> String {
 /// The rules of products in steps, as comments.
 fn steps(lowered: &Lowered) -> String {
     let mut text = String::new();
-    for Expanded { copy, of } in lowered.laid.analysis.expanded() {
-        let _ = writeln!(text, "# {copy} is {of} with all of its elements");
+    for copy in lowered.laid.analysis.expanded() {
+        let _ = writeln!(text, "# {copy}");
     }
     for plan in lowered.laid.analysis.plans() {
         let _ = writeln!(text, "# {} in steps, {}", plan.head, plan.contract.join(", "));

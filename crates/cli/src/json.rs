@@ -104,19 +104,22 @@ pub struct Check {
     pub note: Option<String>,
 }
 
-/// A copy of an operand that stores all elements, also those that follow from others.
+/// A copy of an operand that stores all elements, also those that follow from others; or of a result, with what is
+/// around its elements.
 #[derive(Serialize)]
 pub struct Expanded {
     /// The copy.
     pub tensor: String,
-    /// The operand.
+    /// The operand or the result.
     pub of: String,
+    /// Whether it is a result.
+    pub is_result: bool,
 }
 
 impl Expanded {
-    /// Of an operand.
+    /// Of an operand or a result.
     pub fn of(copy: &contract::Expanded) -> Expanded {
-        Expanded { tensor: copy.copy.clone(), of: copy.of.clone() }
+        Expanded { tensor: copy.copy.clone(), of: copy.of.clone(), is_result: copy.is_result }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use dastac::contract::{At, Expanded, Sizes};
+use dastac::contract::{At, Sizes};
 use dastac::driver::{Analysis, Laid};
 use dastac::human;
 use dastac::layout::text::{self, PieceText};
@@ -81,8 +81,8 @@ pub fn polynomials(laid: &Laid) -> std::result::Result<String, dastac::Error> {
 /// Rules with products in steps, with the points that each step visits.
 fn steps(laid: &Laid) -> std::result::Result<Vec<String>, dastac::Error> {
     let (inferred, mut parts) = (laid.inferred(), Vec::new());
-    for Expanded { copy, of } in laid.analysis.expanded() {
-        parts.push(format!("{copy} is {of} with all of its elements\n"));
+    for copy in laid.analysis.expanded() {
+        parts.push(format!("{copy}\n"));
     }
     for plan in laid.analysis.plans() {
         let mut lines = format!("{} in steps, {}\n", plan.head, plan.contract.join(", "));

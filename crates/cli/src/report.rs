@@ -187,10 +187,15 @@ fn human(run: &Run<'_>, report: &Report) -> String {
             plan.rules.iter().map(|rule| format!("  {rule}")).collect::<Vec<_>>().join("\n")
         );
     }
-    for Expanded { copy, of } in &run.compiled.expanded {
-        text += &format!(
-            "`{copy}` is `{of}` with all of its elements, which products read many times\n"
-        );
+    for Expanded { copy, of, is_result } in &run.compiled.expanded {
+        text += &match is_result {
+            false => format!(
+                "`{copy}` is `{of}` with all of its elements, which products read many times\n"
+            ),
+            true => format!(
+                "`{copy}` is `{of}` with what is around its elements, which is computed faster\n"
+            ),
+        };
     }
     for one in &run.compiled.workspaces {
         text += &workspace(one);

@@ -47,8 +47,14 @@ impl Analysis {
     /// The number of points of each statement's iteration domain, and the number of factors of its product, for all
     /// statements outside of preprocess rules and copies of operands; `None` where [`Analysis::flops`] is `None`.
     pub fn iterations(&self, symbols: &[i64]) -> Option<Vec<(u128, usize)>> {
-        let inferred = &self.inferred;
         let copies = self.expanded();
+        // What is around the elements of a result is no work that anybody asked for.
+        let inferred = match &self.steps {
+            Steps::Cut(cut) if copies.iter().any(|copy| copy.is_result) => {
+                cut.packed.as_ref().unwrap_or(&self.inferred)
+            }
+            _ => &self.inferred,
+        };
         let is_copy = |rule: &InferredRule| {
             let name = &inferred.program.tensor(rule.head).name;
             copies.iter().any(|one| one.copy == *name)

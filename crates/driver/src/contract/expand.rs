@@ -4,10 +4,13 @@
 //! on average, and where the copies fit the memory that intermediates may have. What a copy costs is then small beside
 //! what dense operands gain: one statement in place of one for each case of the redundancy map, and loads of
 //! neighbours.
+//!
+//! A result whose mask divides iterators is computed with all that is around its elements where this is not many times
+//! as much, and where each element is a long sum.
 
 use dastac_stur::contract::factors;
-use dastac_stur::expand::{Reads, expanded};
-use dastac_stur::infer::{InferError, Inferred, Statement, infer_expanded};
+use dastac_stur::expand::{Stores, Wanted, expanded, mask};
+use dastac_stur::infer::{InferError, Inferred, InferredRule, Statement, infer_expanded};
 use dastac_stur::program::{Product, Rule};
 use dastac_stur::schedule::Expand;
 use dastac_stur::{Program, TensorId};
@@ -21,6 +24,8 @@ use crate::Error;
 const READS: f64 = 24.0;
 /// A copy may have so many places for each element.
 const PLACES: f64 = 1.5;
+/// A result may be computed with so many elements around each that it stores.
+const AROUND: f64 = 4.0;
 /// Statements of products with more of them than this are counted as the box around all.
 const MAX_COUNTED: usize = 8;
 
@@ -34,7 +39,22 @@ pub(super) fn may_choose(program: &Program) -> bool {
         let factors = factors(product);
         factors.len() > 1 && factors.iter().any(|at| redundant(product.accesses[*at].tensor))
     };
-    program.rules.iter().any(|rule| is_open(rule) && rule.products.iter().any(of))
+    program.rules.iter().any(|rule| {
+        is_open(rule) && (rule.products.iter().any(of) || can_be_whole(program, rule))
+    })
+}
+
+/// Whether a rule's result may be computed with all that is around its elements: what its mask keeps is then plain.
+fn can_be_whole(program: &Program, rule: &Rule) -> bool {
+    let packed = |product: &Product| {
+        let mut tensors = product.accesses.iter().map(|access| access.tensor);
+        product.is_affine() && tensors.all(|tensor| program.tensor(tensor).format.is_none())
+    };
+    let sums = rule.products.iter().any(|one| one.iterators.len() > rule.iterators.len());
+    sums && rule.fill.is_none()
+        && program.tensor(rule.head).format.is_none()
+        && rule.products.iter().all(packed)
+        && mask(rule).is_some()
 }
 
 /// Whether a rule leaves the choice open.
@@ -42,13 +62,28 @@ fn is_open(rule: &Rule) -> bool {
     rule.schedule.expand.is_none() && !rule.schedule.has_loops() && !rule.preprocess
 }
 
-/// The reads that schedules ask for, and those for which copies pay at each of these sizes.
-pub(super) fn choose(inferred: &Inferred, sizes: &[Sizes]) -> Result<Reads, Error> {
+/// The copies that schedules ask for, and those that pay at each of these sizes.
+pub(super) fn choose(inferred: &Inferred, sizes: &[Sizes]) -> Result<Wanted, Error> {
     let program = &inferred.program;
-    let mut reads = Reads::new();
+    let mut wanted = Wanted::default();
+    let reads = &mut wanted.reads;
     let mut counted: Vec<(Counted<'_>, f64)> = Vec::new();
     for rule in &inferred.rules {
         let source = &program.rules[rule.rule.0];
+        if can_be_whole(program, source) {
+            let pays = match &source.schedule.expand {
+                Some(Expand::Never) => false,
+                Some(Expand::Tensors(names)) => names.contains(&program.tensor(rule.head).name),
+                None if sizes.is_empty() || !is_open(source) => false,
+                None => {
+                    count(&mut counted, inferred, sizes)?;
+                    whole_pays(inferred, &mut counted, rule)?
+                }
+            };
+            if pays {
+                wanted.results.insert(rule.rule);
+            }
+        }
         for (place, product) in source.products.iter().enumerate() {
             let mut tensors: Vec<TensorId> = Vec::new();
             for at in factors(product) {
@@ -67,13 +102,7 @@ pub(super) fn choose(inferred: &Inferred, sizes: &[Sizes]) -> Result<Reads, Erro
                 None if sizes.is_empty() || tensors.is_empty() || !is_open(source) => continue,
                 None => {}
             }
-            if counted.is_empty() {
-                for sizes in sizes {
-                    let counted_at = Counted::new(inferred, sizes)?;
-                    let memory = memory(inferred, &counted_at)?;
-                    counted.push((counted_at, memory));
-                }
-            }
+            count(&mut counted, inferred, sizes)?;
             let own = |statement: &&Statement| statement.product == place;
             let statements: Vec<&Statement> = rule.statements.iter().filter(own).collect();
             for tensor in tensors {
@@ -83,7 +112,56 @@ pub(super) fn choose(inferred: &Inferred, sizes: &[Sizes]) -> Result<Reads, Erro
             }
         }
     }
-    Ok(reads)
+    Ok(wanted)
+}
+
+/// Makes ready for counting, once; with the bytes that copies may have.
+fn count<'a>(
+    counted: &mut Vec<(Counted<'a>, f64)>,
+    inferred: &'a Inferred,
+    sizes: &'a [Sizes],
+) -> Result<(), Error> {
+    if counted.is_empty() {
+        for sizes in sizes {
+            let counted_at = Counted::new(inferred, sizes)?;
+            let memory = memory(inferred, &counted_at)?;
+            counted.push((counted_at, memory));
+        }
+    }
+    Ok(())
+}
+
+/// Whether it pays at all sizes to compute all that is around the elements of a result; takes the bytes from the memory
+/// that is left then.
+fn whole_pays(
+    inferred: &Inferred,
+    counted: &mut [(Counted<'_>, f64)],
+    rule: &InferredRule,
+) -> Result<bool, Error> {
+    let bytes = inferred.program.tensor(rule.head).element.bytes();
+    let structured = &inferred.tensors[rule.head.0];
+    let around = structured.around_unique(&inferred.sets).map_err(InferError::from)?;
+    if around.existentials().map_err(InferError::from)? > 0 {
+        return Ok(false);
+    }
+    let statements: Vec<&Statement> = rule.statements.iter().collect();
+    let mut taken = Vec::new();
+    for (counted, left) in counted.iter() {
+        let (elements, stored) = (counted.points(&around)?, counted.unique(rule.head)?);
+        #[allow(clippy::cast_precision_loss)]
+        let memory = elements * bytes as f64;
+        if elements > stored * AROUND
+            || memory > *left
+            || points(counted, &statements)? < stored * READS
+        {
+            return Ok(false);
+        }
+        taken.push(memory);
+    }
+    for ((_, left), memory) in counted.iter_mut().zip(taken) {
+        *left -= memory;
+    }
+    Ok(true)
 }
 
 /// Whether some elements of a packed tensor follow from others, and a copy can store all of them.
@@ -156,12 +234,16 @@ fn points(counted: &Counted<'_>, statements: &[&Statement]) -> Result<f64, Error
 /// The program with these copies.
 pub(super) fn with_copies(
     inferred: &Inferred,
-    reads: &Reads,
+    wanted: &Wanted,
 ) -> Result<(Inferred, Vec<Expanded>), Error> {
     let iterators = |tensor: TensorId| inferred.tensors[tensor.0].iterators.clone();
-    let (program, copies) = expanded(&inferred.program, &iterators, reads);
+    let (program, copies) = expanded(&inferred.program, &iterators, wanted);
     let found = infer_expanded(&program, inferred, &copies)?;
     let named = |tensor: TensorId| program.tensor(tensor).name.clone();
-    let copies = copies.iter().map(|one| Expanded { copy: named(one.copy), of: named(one.of) });
+    let copies = copies.iter().map(|one| Expanded {
+        copy: named(one.copy),
+        of: named(one.of),
+        is_result: one.stores == Stores::Unique,
+    });
     Ok((found, copies.collect()))
 }

@@ -162,15 +162,15 @@ impl Analysis {
                 &samples[..]
             }
         };
-        let reads = match expand::choose(&self.inferred, sizes) {
+        let wanted = match expand::choose(&self.inferred, sizes) {
             // What cannot be counted is no reason for copies.
             Err(Error::Poly(_) | Error::Symbols(_)) => return Ok(self),
-            reads => reads?,
+            wanted => wanted?,
         };
-        if reads.is_empty() {
+        if wanted.is_empty() {
             return Ok(self);
         }
-        let (inferred, expanded) = expand::with_copies(&self.inferred, &reads)?;
+        let (inferred, expanded) = expand::with_copies(&self.inferred, &wanted)?;
         let packed = std::mem::replace(&mut self.inferred, inferred);
         let (written, choice) = match self.steps {
             Steps::Cut(cut) => (cut.written, cut.choice),

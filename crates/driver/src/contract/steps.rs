@@ -1,6 +1,7 @@
 //! What is decided about the steps of a program's products.
 
 use std::collections::BTreeMap;
+use std::fmt::{self, Display, Formatter};
 
 use dastac_stur::contract::{Choice, Tree, rule_text};
 use dastac_stur::infer::{Inferred, InferredRule};
@@ -35,13 +36,26 @@ pub struct Cut {
     pub(crate) packed: Option<Inferred>,
 }
 
-/// A copy of an operand that stores all elements, also those that follow from others.
+/// A copy of an operand that stores all elements, also those that follow from others; or of a result, which is computed
+/// with all that is around its elements.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Expanded {
     /// The name of the copy.
     pub copy: String,
-    /// The name of the operand.
+    /// The name of the operand or result.
     pub of: String,
+    /// Whether it is a result.
+    pub is_result: bool,
+}
+
+impl Display for Expanded {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let Expanded { copy, of, is_result } = self;
+        match is_result {
+            false => write!(f, "{copy} is {of} with all of its elements"),
+            true => write!(f, "{copy} is {of} with what is around its elements"),
+        }
+    }
 }
 
 /// The sizes at which a program runs, as far as they are known when it is compiled.

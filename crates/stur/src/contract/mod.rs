@@ -20,6 +20,7 @@ mod tree;
 pub use factors::{factors, iterators_of};
 pub(crate) use given::{Unfit, unfit};
 pub use given::{given, possible};
+pub(crate) use obstacle::element;
 pub use obstacle::obstacle;
 pub use rewrite::{Choice, Way, contracted};
 pub use text::rule_text;

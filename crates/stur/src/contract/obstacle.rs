@@ -59,7 +59,7 @@ pub fn obstacle(program: &Program, rule: &Rule, product: &Product) -> Option<&'s
 
 /// The type of the elements of an intermediate: the one that the rule computes in. Integers are added and multiplied
 /// modulo 2^64, which gives the same modulo less in the end.
-pub(super) fn element(program: &Program, rule: &Rule) -> Element {
+pub(crate) fn element(program: &Program, rule: &Rule) -> Element {
     let head = program.tensor(rule.head).element;
     match head.kind() {
         Kind::Signed | Kind::Unsigned => Element::I64,

@@ -39,7 +39,7 @@ use dastac_poly::{Context, Set};
 
 use crate::blame::blame;
 use crate::diagnostic::Diagnostic;
-use crate::expand::Copied;
+use crate::expand::{Copied, Stores};
 use crate::program::{Product, Program, Rule, RuleId, TensorId};
 use crate::semiring::Semiring;
 use crate::sets::{Affine, Extent, Sets, affine};
@@ -159,10 +159,14 @@ fn inferred_again(
             *own = own.within(&params)?;
         }
     }
-    for Copied { copy, of, .. } in copies {
+    for Copied { copy, of, stores, .. } in copies {
         let of = &written.tensors[of.0];
-        let (whole, symmetry) = (of.around(&sets)?, Group::trivial(of.iterators.len()));
-        let exact = of.exact && whole.is_subset(&of.support)?;
+        let symmetry = Group::trivial(of.iterators.len());
+        let (whole, elements) = match stores {
+            Stores::Elements => (of.around(&sets)?, &of.support),
+            Stores::Unique => (of.around_unique(&sets)?, &of.unique),
+        };
+        let exact = of.exact && whole.is_subset(elements)?;
         let (unique, support) = (whole.clone(), whole);
         let whole =
             Structured { unique, support, exact, redundancy: Vec::new(), symmetry, ..of.clone() };
@@ -180,7 +184,8 @@ fn inferred_again(
     let program = Program { derived, divisors, ..checked.clone() };
     let tensors = tensors.into_iter().flatten().collect();
     let mut all = written.copies.clone();
-    all.extend(copies.iter().map(|one| (one.copy, written.tensors[one.of.0].support.clone())));
+    let operands = copies.iter().filter(|one| one.stores == Stores::Elements);
+    all.extend(operands.map(|one| (one.copy, written.tensors[one.of.0].support.clone())));
     Ok(Inferred { program, sets, tensors, rules, copies: all })
 }
 

@@ -126,14 +126,27 @@ impl Structured {
     /// # Errors
     /// Failures of isl.
     pub fn around(&self, sets: &Sets) -> Result<Set, SetError> {
-        if self.support.basic_set_count()? <= 1 {
-            return Ok(self.support.clone());
+        self.hull(&self.support, sets)
+    }
+
+    /// The elements that are stored, and those between them: a set whose constraints divide nothing.
+    ///
+    /// # Errors
+    /// Failures of isl.
+    pub fn around_unique(&self, sets: &Sets) -> Result<Set, SetError> {
+        let plain = self.unique.remove_divs()?.intersect_params(&self.unique.params_set()?)?;
+        self.hull(&plain, sets)
+    }
+
+    fn hull(&self, elements: &Set, sets: &Sets) -> Result<Set, SetError> {
+        if elements.basic_set_count()? <= 1 {
+            return Ok(elements.clone());
         }
         // A hull may be there at sizes where nothing is, and reach out of the box: that of `j < M` or `j < N` has no
         // end, and that of `j < 3` or `j < N` is `j < N + 2`.
-        let hull = self.support.simple_hull()?.intersect_params(&self.support.params_set()?)?;
+        let hull = elements.simple_hull()?.intersect_params(&elements.params_set()?)?;
         let whole = sets.box_set(&self.iterators, &self.extents)?;
-        Ok(if hull.is_subset(&whole)? { hull } else { self.support.clone() })
+        Ok(if hull.is_subset(&whole)? { hull } else { elements.clone() })
     }
 }
 

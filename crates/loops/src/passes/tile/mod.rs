@@ -45,6 +45,7 @@ mod pack_panels;
 mod partition_nests;
 mod pieces;
 mod prefetch;
+mod ragged;
 mod read_panels;
 mod register_tiles;
 mod replace_scalars;

@@ -6,6 +6,7 @@
 
 use super::nest::{Level, Nest};
 use super::pieces::{Side, pieces, simplified};
+use super::ragged::{Ragged, row_by_row};
 use super::vectorize_streams::has_sums;
 use super::walk::{Walk, each_nest};
 use crate::ir::*;
@@ -169,6 +170,9 @@ impl<'w, 'a> Tiler<'w, 'a> {
     /// The inner loop of two, for a piece of the outer one.
     fn columns(&mut self, rows: &Side, inner: &Level, factor: i64) -> Vec<Stmt> {
         let varies = inner.lower.iter().chain(&inner.upper).any(|bound| bound.mentions(rows.var));
+        if let Some(ragged) = self.ragged(rows, inner, factor) {
+            return ragged;
+        }
         let mut result = Vec::new();
         let (mut lower, mut upper) = (inner.lower.clone(), inner.upper.clone());
         if varies && rows.count == 1 {
@@ -184,12 +188,25 @@ impl<'w, 'a> Tiler<'w, 'a> {
             (lower, upper) = common;
         }
         let sizes = self.sizes(inner.var, factor, PieceOf::Columns);
-        for piece in pieces(&lower, &upper, &sizes) {
+        result.extend(self.rectangles(rows, inner.var, (&lower, &upper), &sizes));
+        result
+    }
+
+    /// The columns that all rows have, in pieces of these sizes.
+    fn rectangles(
+        &mut self,
+        rows: &Side,
+        var: VarId,
+        (lower, upper): (&[Index], &[Index]),
+        sizes: &[i64],
+    ) -> Vec<Stmt> {
+        let mut result = Vec::new();
+        for piece in pieces(lower, upper, sizes) {
             let start = match piece.size {
-                1 => inner.var,
-                _ => self.walk.fresh(inner.var, "t"),
+                1 => var,
+                _ => self.walk.fresh(var, "t"),
             };
-            let columns = Side { var: inner.var, start: Index::Var(start), count: piece.size };
+            let columns = Side { var, start: Index::Var(start), count: piece.size };
             let store = apart(&self.nest.store, rows.count * piece.size);
             let body = rows.execute(columns.execute(self.nest.element(&store)));
             let (lower, upper, step) = (piece.lower, piece.upper, piece.size);
@@ -197,6 +214,20 @@ impl<'w, 'a> Tiler<'w, 'a> {
             result.push(Stmt::For(For { var: start, lower, upper, step, mark, body }));
         }
         result
+    }
+
+    /// The inner loop of two, where columns that fill no vector may be computed side by side.
+    fn ragged(&mut self, rows: &Side, inner: &Level, factor: i64) -> Option<Vec<Stmt>> {
+        let lanes = self.lanes.filter(|(var, _)| *var == inner.var)?.1;
+        let (begin, end) = rows.common(&inner.lower, &inner.upper)?;
+        let ragged = Ragged::of(self.nest, rows, inner, lanes, (&begin, &end))?;
+        let sizes: Vec<i64> = self.sizes(inner.var, factor, PieceOf::Columns);
+        let sizes: Vec<i64> = sizes.into_iter().filter(|size| size % lanes == 0).collect();
+        let mut then: Vec<Stmt> = ragged.before(self.walk).into_iter().collect();
+        then.extend(self.rectangles(rows, inner.var, (&begin, &end), &sizes));
+        then.extend(ragged.behind(self.walk));
+        let otherwise = vec![row_by_row(rows, vec![self.plain(inner, &self.nest.store)])];
+        Some(vec![Stmt::If(If { condition: ragged.possible(), then, otherwise })])
     }
 
     /// The columns before and behind those that all rows have.
