@@ -172,9 +172,12 @@ fn replaced(value: &Value, by: &mut dyn FnMut(&Sum) -> Option<Value>) -> Value {
 /// How a sum grows with a loop from `low` to `high`.
 fn growing(sum: &Sum, var: VarId, (low, high): (&Index, &Index)) -> Option<(Side, Growing)> {
     let ([lower], [upper]) = (&sum.lower[..], &sum.upper[..]) else { return None };
+    let (lower, upper) = (lower.clone(), upper.clone());
     if sum.step != 1 || sum.condition.is_some() || sum.body.mentions(var) {
         return None;
     }
+    // What it fetches for terms to come may depend on the loop.
+    let sum = Sum { fetch: Vec::new(), ..sum.clone() };
     let grows = |bound: &Index| {
         let by_one = bound.stride(var).and_then(|stride| stride.as_const()) == Some(1);
         by_one.then(|| bound.substitute(var, &Index::Const(0)))
@@ -188,23 +191,22 @@ fn growing(sum: &Sum, var: VarId, (low, high): (&Index, &Index)) -> Option<(Side
         more.constant_difference(less).is_some_and(|difference| difference > 0)
     };
     let own = Index::var(var);
-    let sum = sum.clone();
     if !lower.mentions(var) {
-        let end = grows(upper)?;
+        let end = grows(&upper)?;
         let next = own + end.clone() - 1;
         let first = low.clone() + end - 1;
         let guard =
-            (!is_there(lower, &(first.clone() + 1))).then(|| lower.clone().at_most(next.clone()));
+            (!is_there(&lower, &(first.clone() + 1))).then(|| lower.clone().at_most(next.clone()));
         let before = range(lower.clone(), first);
         return Some((Side::End, Growing { sum, next, guard, before }));
     }
     if upper.mentions(var) {
         return None;
     }
-    let begin = grows(lower)?;
+    let begin = grows(&lower)?;
     let next = own + begin.clone();
     let last = high.clone() + begin;
-    let guard = (!is_there(&(last.clone() - 1), upper)).then(|| next.clone().less(upper.clone()));
+    let guard = (!is_there(&(last.clone() - 1), &upper)).then(|| next.clone().less(upper.clone()));
     let before = range(last, upper.clone());
     Some((Side::Begin, Growing { sum, next, guard, before }))
 }

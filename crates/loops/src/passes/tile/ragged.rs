@@ -63,7 +63,9 @@ impl<'n> Ragged<'n> {
     /// Whether it is possible for this tile.
     pub(super) fn possible(&self) -> Condition {
         let wide = (self.first.clone() + self.lanes).at_most(self.last.clone());
-        Condition::all([self.begin.clone().less(self.end.clone()), wide])
+        let same = self.first == self.begin && self.last == self.end;
+        let shared = (!same).then(|| self.begin.clone().less(self.end.clone()));
+        Condition::all(shared.into_iter().chain([wide]))
     }
 
     /// The columns before those that all rows have.
@@ -162,4 +164,63 @@ fn separable(value: &Value, row: VarId, column: VarId) -> bool {
         _ => {}
     });
     sums && apart && !value.mentions_in_ranges(row) && !value.mentions_in_ranges(column)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{HEAD, SMALL, compare, tiled};
+
+    #[test]
+    fn rows_end_where_they_like() {
+        // Rows of a triangle, of bands to either side, of trapezoids, and of all columns; elements that are added to.
+        let ranges = [
+            ("0", "i + 1", true),
+            ("i", "M", true),
+            ("max(0, i - 6)", "min(M, i + 1)", true),
+            ("max(0, i - 1)", "min(M, i + 2)", true),
+            ("max(0, M - 2 * i)", "M", true),
+            ("3", "min(M, N - i + 4)", true),
+            ("0", "M", true),
+            // Some row may have no column of another one, or more columns than either of its bounds says.
+            ("5 * i", "min(M, 5 * i + 9)", true),
+            ("9 * i", "min(M, 9 * i + 9)", true),
+            ("0", "min(i + 5, 19 - i)", false),
+        ];
+        for (lower, upper, side_by_side) in ranges {
+            for mode in ["=", "+="] {
+                let text = format!(
+                    "func f(inout A, in B, in C) {{ parallel i = 0 to N {{ parallel k = {lower} to {upper} {{ \
+                     A[40 * i + k] {mode} sum(x = 0 to 17) B[17 * i + x] * C[23 * x + k] }} }} }}"
+                );
+                let (before, after) = tiled(&format!("{HEAD}{text}"), &SMALL);
+                assert_eq!(after.to_string().contains("A.rim"), side_by_side, "{after}");
+                let sizes = [0, 1, 2, 3, 4, 5, 7, 8, 11, 17, 23];
+                for n in sizes {
+                    for m in sizes {
+                        // The columns of a triangle are as many as its rows.
+                        let m = if upper.contains('M') { m } else { 23 };
+                        compare(&before, &after, &[n, m]);
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_depends_on_rows_and_columns_is_not_read_elsewhere() {
+        for value in [
+            "sum(x = 0 to 17) B[17 * i + x] * C[i + k]",
+            "sum(x = 0 to k) B[17 * i + x] * C[23 * x + k]",
+            "sum(x = 0 to 17 if i < k + x) B[17 * i + x] * C[23 * x + k]",
+            "B[i] * C[k]",
+        ] {
+            let text = format!(
+                "func f(inout A, in B, in C) {{ parallel i = 0 to N {{ parallel k = 0 to i + 1 {{ \
+                 A[40 * i + k] = {value} }} }} }}"
+            );
+            let (before, after) = tiled(&format!("{HEAD}{text}"), &SMALL);
+            assert!(!after.to_string().contains("A.rim"), "{after}");
+            compare(&before, &after, &[13, 13]);
+        }
+    }
 }

@@ -218,7 +218,8 @@ impl<'w, 'a> Tiler<'w, 'a> {
 
     /// The inner loop of two, where columns that fill no vector may be computed side by side.
     fn ragged(&mut self, rows: &Side, inner: &Level, factor: i64) -> Option<Vec<Stmt>> {
-        let lanes = self.lanes.filter(|(var, _)| *var == inner.var)?.1;
+        let (_, lanes) =
+            self.lanes.filter(|(var, lanes)| *var == inner.var && factor % lanes == 0)?;
         let (begin, end) = rows.common(&inner.lower, &inner.upper)?;
         let ragged = Ragged::of(self.nest, rows, inner, lanes, (&begin, &end))?;
         let sizes: Vec<i64> = self.sizes(inner.var, factor, PieceOf::Columns);
