@@ -272,6 +272,29 @@ fn rules_agree_with_the_reference_in_all_formats() {
     }
 }
 
+/// Rows with few elements beside levels with many, which are the same for all rows: these are searched.
+#[test]
+fn long_levels_are_searched() {
+    let rules: &[Rule] = &[
+        ("y$(i) := A$(i, j) * v$(j)", &[("A", 2), ("v", 1)]),
+        ("y$(i, k) := A$(i, j) * B$(j, k)", &[("A", 2), ("B", 2)]),
+        ("y$(i, k) := A$(i, j) * B$(k, j)", &[("A", 2), ("B", 2)]),
+        ("y$() := A$(i, j) * A$(j, k) * A$(k, i)", &[("A", 2)]),
+        ("y$(i) := A$(i, j) * v$(j) * w$(j)", &[("A", 2), ("v", 1), ("w", 1)]),
+        ("y$(i) := T$(i, j, k) * A$(j, k)", &[("T", 3), ("A", 2)]),
+        ("y$(i) := max(j) A$(i, j) * v$(j) * (i <= j)", &[("A", 2), ("v", 1)]),
+    ];
+    let built = built(&programs(rules, 1)[0], BuildOptions::default(), Indices::Narrow.into());
+    let mut module = built.lowered.kernel.module;
+    dastac::iterate::lower(&mut module);
+    assert!(module.to_string().contains("* 8 <= "), "{module}");
+    for (at, source) in programs(rules, 5).iter().enumerate() {
+        let target = BuildOptions { parallel: at % 2 == 0, ..BuildOptions::default() };
+        let sizes = [(31, 0.05), (17, 0.1), (40, 0.02), (8, 0.9), (0, 0.5)];
+        check_at(source, target, Indices::Narrow.into(), &sizes);
+    }
+}
+
 #[test]
 fn accesses_stay_within_buffers_with_indices_of_64_bits() {
     for source in programs(RULES, 1) {

@@ -25,6 +25,7 @@ mod over_levels;
 mod positions;
 mod result_mode;
 mod search;
+mod skewed;
 mod space;
 mod state;
 mod store;

@@ -27,6 +27,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::skewed::{self, Searches};
 use dastac_loops::passes::{Example, Pass, Sequence};
 use dastac_loops::{
     Case, CoIter, Condition, Cursor, For, Function, If, Index, Mark, Module, Stmt, VarId, While,
@@ -73,7 +74,21 @@ fn statement((function, renamed): (&mut Function, &mut Renamed), mut stmt: Stmt)
         *body = block((function, renamed), std::mem::take(body));
     }
     if let Stmt::CoIter(inner) = &stmt {
-        return Lowering::new((function, renamed), inner).lowered();
+        let mut names = Vec::new();
+        let mut fresh = |like: VarId| {
+            let var = function.fresh_like(like, "");
+            names.push((var, like));
+            var
+        };
+        return match skewed::searches(inner, &mut fresh) {
+            Some(Searches { condition, walk }) => {
+                renamed.extend(names);
+                let then = Lowering::new((function, renamed), &walk).lowered();
+                let otherwise = Lowering::new((function, renamed), inner).lowered();
+                vec![Stmt::If(If { condition, then, otherwise })]
+            }
+            None => Lowering::new((function, renamed), inner).lowered(),
+        };
     }
     vec![stmt]
 }

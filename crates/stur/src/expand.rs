@@ -8,8 +8,8 @@
 //! Before -> after, of a symmetric `A`: `C(i, j) := A(i, k) * B(k, j)` -> `A.all(i, j) := A(i, j)` and
 //! `C(i, j) := A.all(i, k) * B(k, j)`.
 //!
-//! A mask of a result, such as the comparison of `P(i, k) := A(i, j) * B(j, k) * ((i + k) % 2 = 0)`, may divide iterators:
-//! then its loops have no rows side by side. From `P.all(i, k) := A(i, j) * B(j, k)` and
+//! A mask of a result, such as the comparison of `P(i, k) := A(i, j) * B(j, k) * ((i + k) % 2 = 0)`, may divide
+//! iterators: then its loops have no rows side by side. From `P.all(i, k) := A(i, j) * B(j, k)` and
 //! `P(i, k) := P.all(i, k) * ((i + k) % 2 = 0)` come loops without divisions for all of the work but one pass.
 //!
 //! Invariant: the program computes the same tensors. Its first tensors are those of the program as it was, under the
