@@ -40,6 +40,16 @@ impl Linear {
         self.constant % by == 0 && self.terms.iter().all(|(_, coefficient)| coefficient % by == 0)
     }
 
+    /// This as `by * first + second`, with what is a multiple of a positive number in the first.
+    pub(crate) fn split_multiples(self, by: i64) -> (Linear, Linear) {
+        let (multiples, others): (Vec<_>, Vec<_>) =
+            self.terms.into_iter().partition(|(_, coefficient)| coefficient % by == 0);
+        let multiples = multiples.into_iter().map(|(atom, coefficient)| (atom, coefficient / by));
+        let first =
+            Linear { terms: multiples.collect(), constant: self.constant.div_euclid(by) };
+        (first, Linear { terms: others, constant: self.constant.rem_euclid(by) })
+    }
+
     /// The expression that this is.
     pub fn to_index(&self) -> Index {
         let mut terms = self.terms.clone();

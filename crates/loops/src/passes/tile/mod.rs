@@ -58,6 +58,7 @@ mod split_index_sets;
 mod split_reductions;
 mod split_sums;
 mod stream_stores;
+mod strides;
 mod strip_mine;
 #[cfg(test)]
 mod tests;
@@ -81,6 +82,7 @@ pub const TILE: Sequence = Sequence {
         "follow-diagonals",
         "pack-operands",
         "fuse-statements",
+        "strides",
         "strip-mine",
         "split-index-sets",
         "limit-code",
@@ -137,6 +139,15 @@ pub(super) const PASSES: &[Pass] = &[
             after: "parallel i = 0 to N { C[i] = v + w }",
         },
         run: fuse_statements::run,
+    },
+    Pass {
+        name: "strides",
+        about: "count loops and sums with steps in steps, rows of each remainder apart where sums depend on it",
+        example: Example {
+            before: "parallel i = 0 to N step 2 { A[i / 2] = sum(j = 0 to M) B[M * i + j] }",
+            after: "parallel is = 0 to (N + 1) / 2 { A[is] = sum(j = 0 to M) B[M * (2 * is) + j] }",
+        },
+        run: strides::run,
     },
     Pass {
         name: "strip-mine",
