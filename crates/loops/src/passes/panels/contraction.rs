@@ -170,10 +170,15 @@ fn allows(
 }
 
 /// The iterator whose terms are those of panels, the innermost if several can be: rows and columns are apart in all
-/// factors, and in all conditions about the terms.
+/// factors, and in all conditions about terms.
 fn deepest(product: &Product, row: VarId, column: VarId) -> Option<VarId> {
     let both = |value: &Value| value.mentions(row) && value.mentions(column);
     if product.factors.iter().any(both) {
+        return None;
+    }
+    // Which rows and columns meet is known of elements, not of their terms.
+    let meet = |one: &Index| one.mentions(row) && one.mentions(column);
+    if product.domain[product.elements..].iter().any(meet) {
         return None;
     }
     let sums = product.vars[product.loops..].iter().rev();
@@ -181,9 +186,7 @@ fn deepest(product: &Product, row: VarId, column: VarId) -> Option<VarId> {
         let used = |side: VarId| {
             product.factors.iter().any(|one| one.mentions(side) && one.mentions(*deep))
         };
-        let all = [row, column, *deep];
-        let apart = product.domain.iter().all(|one| !all.iter().all(|var| one.mentions(*var)));
-        used(row) && used(column) && apart && !few(product, *deep)
+        used(row) && used(column) && !few(product, *deep)
     });
     let deep = fit.next()?;
     // Everything about the points is known in whole numbers.
@@ -271,13 +274,18 @@ impl Contraction {
         self.groups.push(Group { elements, columns, sums, terms: vec![term] });
     }
 
-    /// Whether the first group computes the elements that a statement sets to zero; they are its elements then.
+    /// Whether the first group computes the elements that a statement sets to zero; they are its elements then. Panels
+    /// have zeros where a row or a column has no term, but what says which rows and columns meet holds for whole tiles.
     fn starts_with(&mut self, zero: &Product) -> bool {
+        let (row, column) = (self.row, self.column);
         let Some(group) = self.groups.first_mut() else { return false };
         let elements = [&zero.domain[..], &zero.guards[..]].concat();
+        let there = facts(&[&elements]);
+        let meet = |one: &&Index| one.mentions(row) && one.mentions(column);
         let inside = group.terms.iter().all(|term| {
             let known = facts(&[&term.domain]);
             elements.iter().all(|one| known.imply(&not_negative(one)))
+                && term.domain.iter().filter(meet).all(|one| there.imply(&not_negative(one)))
         });
         if inside {
             group.elements = elements;

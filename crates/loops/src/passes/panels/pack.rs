@@ -115,8 +115,19 @@ impl Blocks<'_> {
             body: vec![Stmt::set(side.buffer, zero.into(), Value::Const(0.0))],
         });
         let mut cut = vec![zeros];
-        let sources: Vec<Piece> =
-            sources.iter().flat_map(|one| pieces(&one.value, &one.domain, &self.facts)).collect();
+        // A piece may be there at some sizes only, which none of its rows and terms says.
+        let mut somewhere: Vec<Vec<Index>> = Vec::new();
+        let whole = sources;
+        let mut sources: Vec<Piece> = Vec::new();
+        for one in whole {
+            for piece in pieces(&one.value, &one.domain, &self.facts) {
+                let apart = |index: &&Index| {
+                    !one.domain.contains(index) && !index.mentions(side.var) && !index.mentions(deep)
+                };
+                somewhere.push(piece.domain.iter().filter(apart).cloned().collect());
+                sources.push(piece);
+            }
+        }
         for source in &sources {
             let mode = if sets { StoreMode::Set } else { StoreMode::Add };
             let (buffer, index) = (side.buffer, place.clone());
@@ -138,11 +149,12 @@ impl Blocks<'_> {
         ];
         let mut result = cut;
         if sets && sources.len() <= WHOLE {
-            for source in sources.iter().rev() {
+            for (source, somewhere) in sources.iter().zip(&somewhere).rev() {
                 let full = everywhere(&source.domain, &[side.var], &corners, &self.facts);
                 let Some(full) = full else { continue };
                 let own = range(&source.domain, deep, &[side.var], &self.facts)?;
                 let mut conditions = vec![full];
+                conditions.extend(somewhere.iter().map(not_negative));
                 // All terms of the slice are terms of this source.
                 if sources.len() > 1 {
                     conditions.push(first(&own).at_most(first(&terms)));

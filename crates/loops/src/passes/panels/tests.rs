@@ -126,6 +126,38 @@ fn what_is_taken() {
                  {rows} C[M * i + j] += A[N * i + i] * B[M * i + j] }} }}"
             ),
         ),
+        (
+            "a triangle after zeros, then all",
+            format!(
+                "{rows} C[M * i + j] = 0.0 }} }}
+                 parallel i = 0 to N {{ parallel j = 0 to min(M, i + 1) {{ C[M * i + j] += sum(k = 0 to N)
+                 A[N * i + k] * B[M * k + j] }} }}
+                 {rows} C[M * i + j] += sum(k = 0 to N) B[N * i + k] * A[M * k + j] }} }}"
+            ),
+        ),
+        (
+            "all after zeros, then rows that are elsewhere at small sizes",
+            format!(
+                "{rows} C[M * i + j] = 0.0 }} }}
+                 {rows} C[M * i + j] += sum(k = 0 to N) A[N * i + k] * B[M * k + j] }} }}
+                 parallel i = max(0, 31 - N) to N {{ parallel j = max(0, 30 - i) to M {{ C[M * i + j] +=
+                 sum(k = 0 to N) B[select(N <= 30, 7 + N * i + k, N * i + k)] * A[M * k + j] }} }}"
+            ),
+        ),
+        (
+            "another sum that says which rows and columns meet",
+            format!(
+                "{rows} C[M * i + j] = sum(l = 0 to min(4, i + j + 1)) sum(k = 0 to i + 1)
+                 A[N * i + k] * B[M * k + j] * A[l] }} }}"
+            ),
+        ),
+        (
+            "the same, added",
+            format!(
+                "{rows} C[M * i + j] += sum(l = 0 to 40) sum(k = 0 to i + 1 if l <= i + j)
+                 A[N * i + k] * B[M * k + j] * A[l] }} }}"
+            ),
+        ),
     ];
     let mut table = String::new();
     for (name, body) in list {
@@ -142,6 +174,10 @@ fn what_is_taken() {
         rank 2k, columns apart: true, 2 groups
         batches, terms of two sums, three factors: true, 1 groups
         something else beside: true, 1 groups
+        a triangle after zeros, then all: true, 2 groups
+        all after zeros, then rows that are elsewhere at small sizes: true, 2 groups
+        another sum that says which rows and columns meet: false, 0 groups
+        the same, added: false, 0 groups
     "#]]
     .assert_eq(&table);
 }
