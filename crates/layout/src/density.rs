@@ -10,6 +10,9 @@ const SHARE: f64 = 0.25;
 /// The same where the elements are hard to count.
 const FEW: f64 = 0.0625;
 
+/// The same where there is no other way to store them.
+const SELDOM: f64 = 0.0078125;
+
 /// The same of nearly all places.
 const NEARLY: f64 = 0.95;
 
@@ -41,6 +44,12 @@ pub(crate) fn is_worth_it(stored: &Set, around: &Set) -> Result<bool, LayoutErro
 pub(crate) fn is_usually_worth_it(stored: &Set, around: &Set) -> Result<bool, LayoutError> {
     let symbols = symbols(stored, around)?;
     Ok(share(stored, around, &symbols)?.is_some_and(|share| share >= FEW))
+}
+
+/// Whether so many places are elements that this is better than no layout at all.
+pub(crate) fn is_better_than_nothing(stored: &Set, around: &Set) -> Result<bool, LayoutError> {
+    let symbols = symbols(stored, around)?;
+    Ok(share(stored, around, &symbols)?.is_some_and(|share| share >= SELDOM))
 }
 
 fn density(stored: &Set, around: &Set) -> Result<f64, LayoutError> {

@@ -12,12 +12,15 @@
 //!
 //! The dimensions come first because they keep contiguous what the innermost loop reads.
 
+use std::time::{Duration, Instant};
+
 use dastac_poly::{Error, Set};
 
 use crate::coordinates::{Coordinates, Skew};
+use crate::density::is_better_than_nothing;
 use crate::part::{Candidate, Part};
 use crate::slices::Slices;
-use crate::whole::in_hull;
+use crate::whole::{in_hull, in_places};
 use crate::{LayoutError, Piecewise, family};
 
 /// An index with more pieces is not simple.
@@ -54,6 +57,9 @@ const MAX_STEPS: u64 = 400_000;
 
 /// Steps of isl for the plain candidate, if no other was found.
 const LAST_STEPS: u64 = 4_000_000;
+
+/// So long is looked for a layout, if elements may have places in all of a box.
+const LONG: Duration = Duration::from_secs(3);
 
 /// The cost of an index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -175,8 +181,57 @@ impl Best {
 }
 
 /// The parts of a layout of `stored`. The accesses use `regions`, which may be any sets of its elements. Places without
-/// an element are allowed within `around`, if that is given, where `padding` says so also along edges.
+/// an element are allowed within `around`, if that is given, where `padding` says so also along edges; and for all of
+/// `around` where other layouts are not found in a while.
 pub(crate) fn search(
+    stored: &Set,
+    dims: &[String],
+    order: &[usize],
+    regions: &[Set],
+    around: Option<&Set>,
+    padding: bool,
+) -> Result<Vec<Part>, LayoutError> {
+    let context = stored.context();
+    let given = context.deadline();
+    let Some(whole) = around else {
+        return candidates(stored, dims, order, regions, around, padding);
+    };
+    let end = Instant::now() + LONG;
+    context.set_deadline(Some(given.map_or(end, |given| given.min(end))));
+    let found = candidates(stored, dims, order, regions, around, padding);
+    context.set_deadline(given);
+    match found {
+        Err(LayoutError::Poly(error)) if is_hard(&error) => {
+            if is_better_than_nothing(stored, whole)?
+                && let Some(part) = in_places(stored, &Coordinates::plain(dims, order), whole)?
+            {
+                return Ok(vec![part]);
+            }
+            match error {
+                Error::Deadline { .. } => {
+                    candidates(stored, dims, order, regions, around, padding)
+                }
+                error => Err(error.into()),
+            }
+        }
+        found => found,
+    }
+}
+
+/// Whether an error says that a layout was not found in a while, not that there is none.
+fn is_hard(error: &Error) -> bool {
+    matches!(
+        error,
+        Error::Deadline { .. }
+            | Error::TooComplex { .. }
+            | Error::TooSlow { .. }
+            | Error::Uncounted { .. }
+            | Error::Overflow { .. }
+    )
+}
+
+/// The parts of a layout, as [`search`] finds them at first.
+fn candidates(
     stored: &Set,
     dims: &[String],
     order: &[usize],

@@ -43,7 +43,7 @@ const MANY_RESIDUES: usize = 2;
 const SOME: u64 = 2_000;
 
 /// Steps of isl that adding up these parts may take.
-const SOME_STEPS: u64 = 1_000_000;
+const SOME_STEPS: u64 = 100_000;
 
 /// Counters with their workers and caches. All threads use the same one.
 #[derive(Debug)]
