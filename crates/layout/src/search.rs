@@ -58,6 +58,9 @@ const MAX_STEPS: u64 = 400_000;
 /// Steps of isl for the plain candidate, if no other was found.
 const LAST_STEPS: u64 = 4_000_000;
 
+/// So many dimensions do not make a box so large that its places cannot be stored.
+const MATRIX: usize = 2;
+
 /// So long is looked for a layout, if elements may have places in all of a box.
 const LONG: Duration = Duration::from_secs(3);
 
@@ -202,7 +205,9 @@ pub(crate) fn search(
     context.set_deadline(given);
     match found {
         Err(LayoutError::Poly(error)) if is_hard(&error) => {
-            if is_better_than_nothing(stored, whole)?
+            // Matrices are stored like this by everybody else.
+            let may_be_sparse = dims.len() <= MATRIX || is_better_than_nothing(stored, whole)?;
+            if may_be_sparse
                 && let Some(part) = in_places(stored, &Coordinates::plain(dims, order), whole)?
             {
                 return Ok(vec![part]);
