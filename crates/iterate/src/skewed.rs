@@ -57,10 +57,7 @@ pub(super) struct Searches {
 }
 
 /// What a walk may be in place of what it is, if there may be something to gain; `fresh` gives variables like others.
-pub(super) fn searches(
-    coiter: &CoIter,
-    fresh: &mut dyn FnMut(VarId) -> VarId,
-) -> Option<Searches> {
+pub(super) fn searches(coiter: &CoIter, fresh: &mut dyn FnMut(VarId) -> VarId) -> Option<Searches> {
     let Skewed { walked, searched } = Skewed::of(coiter)?;
     let length = |at: usize| {
         let cursor = &coiter.cursors[at];

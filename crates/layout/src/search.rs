@@ -213,9 +213,7 @@ pub(crate) fn search(
                 return Ok(vec![part]);
             }
             match error {
-                Error::Deadline { .. } => {
-                    candidates(stored, dims, order, regions, around, padding)
-                }
+                Error::Deadline { .. } => candidates(stored, dims, order, regions, around, padding),
                 error => Err(error.into()),
             }
         }

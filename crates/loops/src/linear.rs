@@ -45,8 +45,7 @@ impl Linear {
         let (multiples, others): (Vec<_>, Vec<_>) =
             self.terms.into_iter().partition(|(_, coefficient)| coefficient % by == 0);
         let multiples = multiples.into_iter().map(|(atom, coefficient)| (atom, coefficient / by));
-        let first =
-            Linear { terms: multiples.collect(), constant: self.constant.div_euclid(by) };
+        let first = Linear { terms: multiples.collect(), constant: self.constant.div_euclid(by) };
         (first, Linear { terms: others, constant: self.constant.rem_euclid(by) })
     }
 
@@ -168,6 +167,56 @@ impl Index {
     /// [`Index::stride`], if it is a number.
     pub fn constant_stride(&self, var: VarId) -> Option<i64> {
         self.stride(var)?.as_const()
+    }
+
+    /// Whether this never shrinks (1), never grows (-1), or stays the same (0) when `var` grows, if one of these is
+    /// known.
+    ///
+    /// Before -> after, of `i`: `i - i / 3` -> `1`; `max(0, 7 - 2 * i)` -> `-1`; `i % 2` has none.
+    pub fn direction(&self, var: VarId) -> Option<i64> {
+        match self.change(var)? {
+            (0, 0) => Some(0),
+            (0.., _) => Some(1),
+            (_, ..=0) => Some(-1),
+            _ => None,
+        }
+    }
+
+    /// By how much this grows at least and at most when `var` grows by 1.
+    fn change(&self, var: VarId) -> Option<(i64, i64)> {
+        if !self.mentions(var) {
+            return Some((0, 0));
+        }
+        if let Some(stride) = self.constant_stride(var) {
+            return Some((stride, stride));
+        }
+        match self {
+            Index::Add(left, right) => {
+                let (left, right) = (left.change(var)?, right.change(var)?);
+                Some((left.0.checked_add(right.0)?, left.1.checked_add(right.1)?))
+            }
+            Index::Sub(left, right) => {
+                let (left, right) = (left.change(var)?, right.change(var)?);
+                Some((left.0.checked_sub(right.1)?, left.1.checked_sub(right.0)?))
+            }
+            Index::Min(left, right) | Index::Max(left, right) => {
+                let (left, right) = (left.change(var)?, right.change(var)?);
+                Some((left.0.min(right.0), left.1.max(right.1)))
+            }
+            Index::Mul(left, right) => match (&**left, &**right) {
+                (Index::Const(by), other) | (other, Index::Const(by)) => {
+                    let (least, most) = other.change(var)?;
+                    let (one, two) = (least.checked_mul(*by)?, most.checked_mul(*by)?);
+                    Some((one.min(two), one.max(two)))
+                }
+                _ => None,
+            },
+            Index::FloorDiv(value, by) if *by > 0 => {
+                let (least, most) = value.change(var)?;
+                Some((least.div_euclid(*by), -(-most).div_euclid(*by)))
+            }
+            _ => None,
+        }
     }
 
     /// `self - other`, if it is the same number whatever the variables and symbols are.

@@ -17,9 +17,9 @@
 
 use std::collections::BTreeSet;
 
-use crate::affine::names;
-use crate::ast::{BinaryOp, Comparison, Expr, ExprKind};
+use crate::ast::{Expr, ExprKind};
 use crate::contract::{element, factors};
+use crate::masks::{alike, mask, without};
 use crate::program::{Access, Element, Product, Program, Role, Rule, RuleId, Tensor, TensorId};
 use crate::schedule::Schedule;
 use crate::semiring::Semiring;
@@ -32,8 +32,9 @@ pub type Reads = BTreeSet<(RuleId, usize, TensorId)>;
 pub struct Wanted {
     /// Operands.
     pub reads: Reads,
-    /// The rules whose results are computed with all that is around their elements. [`mask`] is there for each.
-    pub results: BTreeSet<RuleId>,
+    /// The products, by the rule and the place in it, that are computed with all that is around the elements they are
+    /// added to. Each has a [`mask`].
+    pub results: BTreeSet<(RuleId, usize)>,
 }
 
 impl Wanted {
@@ -44,7 +45,7 @@ impl Wanted {
 }
 
 /// A copy of a tensor with all of its elements.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Copied {
     /// The copy.
     pub copy: TensorId,
@@ -57,48 +58,13 @@ pub struct Copied {
 }
 
 /// Which elements a copy has.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Stores {
     /// Of an operand: all [around](crate::infer::Structured::around) the elements that may be there.
     Elements,
-    /// Of a result: all [around](crate::infer::Structured::around_unique) the elements that are stored.
-    Unique,
-}
-
-/// The comparisons of a rule's products that say which elements its result has, if they divide iterators, and all of
-/// its products have the same ones.
-pub fn mask(rule: &Rule) -> Option<Vec<Comparison>> {
-    let own = |comparison: &&Comparison| {
-        let mut iterators = comparison.operands.iter().flat_map(names);
-        iterators.all(|name| {
-            let bound = rule.products.iter().any(|one| one.iterators.iter().any(|own| own == name));
-            !bound || rule.iterators.iter().any(|own| own == name)
-        })
-    };
-    let divides = |comparison: &&Comparison| {
-        comparison.operands.iter().any(|operand| divides(operand, &rule.iterators))
-    };
-    let of = |product: &Product| -> Vec<Comparison> {
-        product.comparisons.iter().filter(divides).filter(own).cloned().collect()
-    };
-    let mut masks = rule.products.iter().map(of);
-    let first = masks.next().filter(|mask| !mask.is_empty())?;
-    masks.all(|mask| mask == first).then_some(first)
-}
-
-/// Whether one of these names stands in a dividend.
-fn divides(expr: &Expr, iterators: &[String]) -> bool {
-    match &expr.kind {
-        ExprKind::Int(_) | ExprKind::Name(_) => false,
-        ExprKind::Neg(inner) => divides(inner, iterators),
-        ExprKind::Binary(op, left, right) => {
-            let quotient = matches!(op, BinaryOp::Div | BinaryOp::Mod);
-            let mut within = names(left).into_iter();
-            quotient && within.any(|name| iterators.iter().any(|own| own == name))
-                || divides(left, iterators)
-                || divides(right, iterators)
-        }
-    }
+    /// Of a result: all [around](crate::infer::Inferred::around_products) the elements that some products of a rule are
+    /// added to.
+    Products(RuleId, Vec<usize>),
 }
 
 /// The program with a rule for each copy, right before the first rule that reads it; `iterators` names the positions of
@@ -122,9 +88,9 @@ pub fn expanded(
                 }
                 let semiring = rule.semiring;
                 let stores = Stores::Elements;
-                let known = copies.iter().find(|one| {
-                    one.of == of && one.stores == stores && one.semiring == semiring
-                });
+                let known = copies
+                    .iter()
+                    .find(|one| one.of == of && one.stores == stores && one.semiring == semiring);
                 let copy = match known {
                     Some(known) => known.copy,
                     None => {
@@ -132,30 +98,32 @@ pub fn expanded(
                         let copy = fresh(&mut next, of, element);
                         let rule = copying(&next, (copy, of), iterators(of), rule);
                         next.rules.push(rule);
-                        copies.push(Copied { copy, of, stores, semiring });
+                        copies.push(Copied { copy, of, stores: stores.clone(), semiring });
                         copy
                     }
                 };
                 product.accesses[at].tensor = copy;
             }
         }
-        let Some(mask) = mask(&own).filter(|_| wanted.results.contains(&RuleId(index))) else {
-            next.rules.push(own);
-            continue;
-        };
-        // The result stores no more than what the mask keeps of the copy.
-        let (of, element) = (own.head, element(&next, &own));
-        let copy = fresh(&mut next, of, element);
-        copies.push(Copied { copy, of, stores: Stores::Unique, semiring: own.semiring });
-        let mut last = copying(&next, (of, copy), own.iterators.clone(), &own);
-        for product in &mut last.products {
-            product.comparisons.clone_from(&mask);
+        let wanted = wanted.results.range((RuleId(index), 0)..=(RuleId(index), usize::MAX));
+        for group in alike(rule, wanted.map(|(_, place)| *place)) {
+            let (of, semiring) = (own.head, own.semiring);
+            let element = element(&next, &own);
+            let copy = fresh(&mut next, of, element);
+            let first = without(&own, &own.products[group[0]]);
+            next.rules.push(Rule { head: copy, products: vec![first], ..own.clone() });
+            for place in &group {
+                let comparisons = mask(rule, &rule.products[*place]);
+                let read = reading(&next, copy, own.iterators.clone(), &own);
+                own.products[*place] = Product { comparisons, ..read };
+            }
+            let stores = Stores::Products(RuleId(index), group);
+            copies.push(Copied { copy, of, stores, semiring });
         }
-        for product in &mut own.products {
-            product.comparisons.retain(|comparison| !mask.contains(comparison));
-        }
-        own.head = copy;
-        next.rules.extend([own, last]);
+        let kept: BTreeSet<String> =
+            own.products.iter().flat_map(|product| &product.iterators).cloned().collect();
+        own.order.retain(|name| kept.contains(name) || own.iterators.contains(name));
+        next.rules.push(own);
     }
     next.number_rules();
     (next, copies)
@@ -172,43 +140,48 @@ fn fresh(program: &mut Program, of: TensorId, element: Element) -> TensorId {
     TensorId(program.tensors.len() - 1)
 }
 
-/// A rule that copies elements of one tensor to another, for a rule that reads the copy or computes what is copied.
+/// A rule that copies elements of one tensor to another, for a rule that reads the copy.
 fn copying(
     program: &Program,
     (to, from): (TensorId, TensorId),
     iterators: Vec<String>,
-    rule: &Rule,
+    reader: &Rule,
 ) -> Rule {
-    let span = program.tensor(to).span;
+    let product = reading(program, from, iterators.clone(), reader);
+    Rule {
+        head: to,
+        iterators,
+        order: Vec::new(),
+        schedule: Schedule::default(),
+        semiring: reader.semiring,
+        span: product.span,
+        products: vec![product],
+        fill: None,
+        preprocess: reader.preprocess,
+    }
+}
+
+/// The elements of a tensor as a product of a rule.
+fn reading(program: &Program, of: TensorId, iterators: Vec<String>, rule: &Rule) -> Product {
+    let span = program.tensor(of).span;
     let subscripts = iterators.iter().map(|name| Expr { kind: ExprKind::Name(name.clone()), span });
     let access = Access {
-        tensor: from,
+        tensor: of,
         subscripts: subscripts.collect(),
         reciprocal: false,
         position: None,
         argument: false,
         span,
     };
-    let product = Product {
+    Product {
         coefficient: rule.semiring.one(),
-        iterators: iterators.clone(),
+        iterators,
         accesses: vec![access],
         symbols: Vec::new(),
         functions: Vec::new(),
         comparisons: Vec::new(),
         definitions: Vec::new(),
         guards: Vec::new(),
-        span,
-    };
-    Rule {
-        head: to,
-        iterators,
-        order: Vec::new(),
-        schedule: Schedule::default(),
-        semiring: rule.semiring,
-        products: vec![product],
-        fill: None,
-        preprocess: rule.preprocess,
         span,
     }
 }

@@ -13,6 +13,7 @@ mod directives;
 pub mod expand;
 pub mod infer;
 mod lexer;
+pub mod masks;
 mod normal;
 mod parser;
 mod printer;

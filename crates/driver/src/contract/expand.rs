@@ -5,12 +5,13 @@
 //! what dense operands gain: one statement in place of one for each case of the redundancy map, and loads of
 //! neighbours.
 //!
-//! A result whose mask divides iterators is computed with all that is around its elements where this is not many times
-//! as much, and where each element is a long sum.
+//! A product whose mask divides iterators is computed with all that is around the elements it is added to, where this is
+//! not many times as much, and where each element is a long sum.
 
 use dastac_stur::contract::factors;
-use dastac_stur::expand::{Stores, Wanted, expanded, mask};
+use dastac_stur::expand::{Stores, Wanted, expanded};
 use dastac_stur::infer::{InferError, Inferred, InferredRule, Statement, infer_expanded};
+use dastac_stur::masks::{alike, mask};
 use dastac_stur::program::{Product, Rule};
 use dastac_stur::schedule::Expand;
 use dastac_stur::{Program, TensorId};
@@ -40,21 +41,25 @@ pub(super) fn may_choose(program: &Program) -> bool {
         factors.len() > 1 && factors.iter().any(|at| redundant(product.accesses[*at].tensor))
     };
     program.rules.iter().any(|rule| {
-        is_open(rule) && (rule.products.iter().any(of) || can_be_whole(program, rule))
+        is_open(rule) && (rule.products.iter().any(of) || !can_be_whole(program, rule).is_empty())
     })
 }
 
-/// Whether a rule's result may be computed with all that is around its elements: what its mask keeps is then plain.
-fn can_be_whole(program: &Program, rule: &Rule) -> bool {
-    let packed = |product: &Product| {
+/// The products of a rule that may be computed with all that is around the elements they are added to: long sums whose
+/// masks divide iterators, which what is computed is read with instead.
+fn can_be_whole(program: &Program, rule: &Rule) -> Vec<usize> {
+    let plain = rule.fill.is_none()
+        && !rule.semiring.is_of_values()
+        && program.tensor(rule.head).format.is_none();
+    let fits = |product: &Product| {
         let mut tensors = product.accesses.iter().map(|access| access.tensor);
-        product.is_affine() && tensors.all(|tensor| program.tensor(tensor).format.is_none())
+        product.iterators.len() > rule.iterators.len()
+            && product.is_affine()
+            && tensors.all(|tensor| program.tensor(tensor).format.is_none())
+            && !mask(rule, product).is_empty()
     };
-    let sums = rule.products.iter().any(|one| one.iterators.len() > rule.iterators.len());
-    sums && rule.fill.is_none()
-        && program.tensor(rule.head).format.is_none()
-        && rule.products.iter().all(packed)
-        && mask(rule).is_some()
+    let places = (0..rule.products.len()).filter(|place| fits(&rule.products[*place]));
+    if plain { places.collect() } else { Vec::new() }
 }
 
 /// Whether a rule leaves the choice open.
@@ -70,18 +75,18 @@ pub(super) fn choose(inferred: &Inferred, sizes: &[Sizes]) -> Result<Wanted, Err
     let mut counted: Vec<(Counted<'_>, f64)> = Vec::new();
     for rule in &inferred.rules {
         let source = &program.rules[rule.rule.0];
-        if can_be_whole(program, source) {
+        for group in alike(source, can_be_whole(program, source)) {
             let pays = match &source.schedule.expand {
                 Some(Expand::Never) => false,
                 Some(Expand::Tensors(names)) => names.contains(&program.tensor(rule.head).name),
                 None if sizes.is_empty() || !is_open(source) => false,
                 None => {
                     count(&mut counted, inferred, sizes)?;
-                    whole_pays(inferred, &mut counted, rule)?
+                    whole_pays(inferred, &mut counted, rule, &group)?
                 }
             };
             if pays {
-                wanted.results.insert(rule.rule);
+                wanted.results.extend(group.into_iter().map(|place| (rule.rule, place)));
             }
         }
         for (place, product) in source.products.iter().enumerate() {
@@ -131,23 +136,25 @@ fn count<'a>(
     Ok(())
 }
 
-/// Whether it pays at all sizes to compute all that is around the elements of a result; takes the bytes from the memory
-/// that is left then.
+/// Whether it pays at all sizes to compute all that is around the elements that products are added to; takes the bytes
+/// from the memory that is left then.
 fn whole_pays(
     inferred: &Inferred,
     counted: &mut [(Counted<'_>, f64)],
     rule: &InferredRule,
+    places: &[usize],
 ) -> Result<bool, Error> {
     let bytes = inferred.program.tensor(rule.head).element.bytes();
-    let structured = &inferred.tensors[rule.head.0];
-    let around = structured.around_unique(&inferred.sets).map_err(InferError::from)?;
+    let around = inferred.around_products(rule.rule, places)?;
     if around.existentials().map_err(InferError::from)? > 0 {
         return Ok(false);
     }
-    let statements: Vec<&Statement> = rule.statements.iter().collect();
+    let added = inferred.products_elements(&inferred.program.rules[rule.rule.0], places)?;
+    let own = |statement: &&Statement| places.contains(&statement.product);
+    let statements: Vec<&Statement> = rule.statements.iter().filter(own).collect();
     let mut taken = Vec::new();
     for (counted, left) in counted.iter() {
-        let (elements, stored) = (counted.points(&around)?, counted.unique(rule.head)?);
+        let (elements, stored) = (counted.points(&around)?, counted.points(&added)?);
         #[allow(clippy::cast_precision_loss)]
         let memory = elements * bytes as f64;
         if elements > stored * AROUND
@@ -243,7 +250,7 @@ pub(super) fn with_copies(
     let copies = copies.iter().map(|one| Expanded {
         copy: named(one.copy),
         of: named(one.of),
-        is_result: one.stores == Stores::Unique,
+        is_result: one.stores != Stores::Elements,
     });
     Ok((found, copies.collect()))
 }

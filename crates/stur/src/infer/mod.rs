@@ -162,11 +162,14 @@ fn inferred_again(
     for Copied { copy, of, stores, .. } in copies {
         let of = &written.tensors[of.0];
         let symmetry = Group::trivial(of.iterators.len());
-        let (whole, elements) = match stores {
-            Stores::Elements => (of.around(&sets)?, &of.support),
-            Stores::Unique => (of.around_unique(&sets)?, &of.unique),
+        let (whole, exact) = match stores {
+            Stores::Elements => {
+                let whole = of.around(&sets)?;
+                let exact = of.exact && whole.is_subset(&of.support)?;
+                (whole, exact)
+            }
+            Stores::Products(rule, places) => (written.around_products(*rule, places)?, false),
         };
-        let exact = of.exact && whole.is_subset(elements)?;
         let (unique, support) = (whole.clone(), whole);
         let whole =
             Structured { unique, support, exact, redundancy: Vec::new(), symmetry, ..of.clone() };

@@ -10,7 +10,7 @@ use crate::affine::{ValueError, value};
 use crate::ast::Span;
 use crate::coefficient::Coefficient;
 use crate::diagnostic::Diagnostic;
-use crate::program::{Applied, Definition, Guard, Program, RuleId, TensorId};
+use crate::program::{Applied, Definition, Guard, Program, Rule, RuleId, TensorId};
 use crate::sets::{Affine, Extent, SetError, Sets};
 
 /// Why inference stopped.
@@ -129,22 +129,14 @@ impl Structured {
         self.hull(&self.support, sets)
     }
 
-    /// The elements that are stored, and those between them: a set whose constraints divide nothing.
-    ///
-    /// # Errors
-    /// Failures of isl.
-    pub fn around_unique(&self, sets: &Sets) -> Result<Set, SetError> {
-        let plain = self.unique.remove_divs()?.intersect_params(&self.unique.params_set()?)?;
-        self.hull(&plain, sets)
-    }
-
     fn hull(&self, elements: &Set, sets: &Sets) -> Result<Set, SetError> {
         if elements.basic_set_count()? <= 1 {
             return Ok(elements.clone());
         }
         // A hull may be there at sizes where nothing is, and reach out of the box: that of `j < M` or `j < N` has no
         // end, and that of `j < 3` or `j < N` is `j < N + 2`.
-        let hull = elements.simple_hull()?.intersect_params(&elements.params_set()?)?;
+        let symbols = elements.params_set()?;
+        let hull = elements.simple_hull()?.intersect_params(&symbols)?;
         let whole = sets.box_set(&self.iterators, &self.extents)?;
         Ok(if hull.is_subset(&whole)? { hull } else { elements.clone() })
     }
@@ -294,6 +286,43 @@ pub struct StatementAccess<'a> {
     pub read: Option<&'a Read>,
     /// One expression a position, over the statement's iterators.
     pub subscripts: Vec<Affine>,
+}
+
+impl Inferred {
+    /// The elements that some products of a rule are added to, and those between them: a set whose constraints divide
+    /// nothing.
+    ///
+    /// # Errors
+    /// Failures of isl.
+    pub fn around_products(&self, rule: RuleId, places: &[usize]) -> Result<Set, InferError> {
+        let rule = &self.program.rules[rule.0];
+        let (head, iterators) = (&self.tensors[rule.head.0], &rule.iterators);
+        let added = self.products_elements(rule, places)?;
+        // The symbols for which there are any, which may be told by divisions too.
+        let symbols = added.params_set()?.remove_divs()?;
+        let plain = added.remove_divs()?.intersect_params(&symbols)?;
+        Ok(named(&self.sets, &head.hull(&plain, &self.sets)?, iterators)?)
+    }
+
+    /// The elements that some products of a rule are added to.
+    ///
+    /// # Errors
+    /// Failures of isl.
+    pub fn products_elements(&self, rule: &Rule, places: &[usize]) -> Result<Set, InferError> {
+        let own = self.rules.iter().filter(|one| one.head == rule.head);
+        let statements = own.flat_map(|one| &one.statements);
+        let mut all: Option<Set> = None;
+        for statement in statements.filter(|one| places.contains(&one.product)) {
+            let to_head = self.sets.access(&statement.iterators, &rule.subscripts())?;
+            let elements = statement.domain.apply(&to_head)?;
+            all = Some(match all {
+                Some(all) => all.union(&elements)?,
+                None => elements,
+            });
+        }
+        let all = all.map_or_else(|| self.sets.empty(&rule.iterators), Ok)?;
+        Ok(named(&self.sets, &all, &rule.iterators)?)
+    }
 }
 
 impl StatementAccess<'_> {

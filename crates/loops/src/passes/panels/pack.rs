@@ -122,7 +122,9 @@ impl Blocks<'_> {
         for one in whole {
             for piece in pieces(&one.value, &one.domain, &self.facts) {
                 let apart = |index: &&Index| {
-                    !one.domain.contains(index) && !index.mentions(side.var) && !index.mentions(deep)
+                    !one.domain.contains(index)
+                        && !index.mentions(side.var)
+                        && !index.mentions(deep)
                 };
                 somewhere.push(piece.domain.iter().filter(apart).cloned().collect());
                 sources.push(piece);

@@ -49,8 +49,8 @@ pub(super) struct Side {
 impl Side {
     /// What a bound is at most (`largest`) or at least; `None` if it is not monotonic in a known direction.
     pub(super) fn extreme(&self, bound: &Index, largest: bool) -> Option<Index> {
-        let stride = bound.constant_stride(self.var)?;
-        let at = if (stride > 0) == largest { self.count - 1 } else { 0 };
+        let direction = bound.direction(self.var)?;
+        let at = if (direction > 0) == largest { self.count - 1 } else { 0 };
         Some(simplified(bound.substitute(self.var, &(self.start.clone() + at))))
     }
 

@@ -134,14 +134,10 @@ pub(super) fn row_by_row(rows: &Side, body: Vec<Stmt>) -> Stmt {
 }
 
 /// What the bounds of a range are at most or at least in any of some rows; `None` where one row has not all of these.
-fn outermost(
-    rows: &Side,
-    bounds: &[Index],
-    largest: bool,
-) -> Option<impl Iterator<Item = Index>> {
+fn outermost(rows: &Side, bounds: &[Index], largest: bool) -> Option<impl Iterator<Item = Index>> {
     let mut directions = Vec::new();
     for bound in bounds {
-        directions.push(bound.constant_stride(rows.var)?.signum());
+        directions.push(bound.direction(rows.var)?);
     }
     if directions.contains(&1) && directions.contains(&-1) {
         return None;
@@ -185,6 +181,11 @@ mod tests {
             ("5 * i", "min(M, 5 * i + 9)", true),
             ("9 * i", "min(M, 9 * i + 9)", true),
             ("0", "min(i + 5, 19 - i)", false),
+            // Rows that end at quotients, and such that begin there.
+            ("0", "i / 2 + 1", true),
+            ("0", "i - (i + 1) / 3 + 2", true),
+            ("(2 * i + 1) / 3", "min(M, (3 * i + M) / 2)", true),
+            ("max(0, (N - 5 * i + 3) / 4)", "M", true),
         ];
         for (lower, upper, side_by_side) in ranges {
             for mode in ["=", "+="] {

@@ -86,9 +86,8 @@ impl Chain {
             let (apart, of) = chain.apart(walk, at, base)?;
             (chain, remainders, changed) = (apart, Some(of), true);
         }
-        let within = |guard: &Condition| {
-            chain.levels.iter().all(|(level, _)| !guard.mentions(level.var))
-        };
+        let within =
+            |guard: &Condition| chain.levels.iter().all(|(level, _)| !guard.mentions(level.var));
         if !changed || !chain.guards.iter().all(within) {
             return None;
         }
@@ -181,12 +180,7 @@ impl Chain {
 
     /// A chain for each remainder of a loop's variable, with the variable for the remainder, if that is all that sums
     /// and conditions depend on.
-    fn apart(
-        &self,
-        walk: &mut Walk<'_>,
-        at: usize,
-        base: i64,
-    ) -> Option<(Chain, (VarId, i64))> {
+    fn apart(&self, walk: &mut Walk<'_>, at: usize, base: i64) -> Option<(Chain, (VarId, i64))> {
         let mut chain = self.clone();
         let (level, _) = &self.levels[at];
         let (var, rest) = (walk.fresh(level.var, "s"), walk.fresh(level.var, "r"));
@@ -212,8 +206,7 @@ impl Chain {
             !quotients && !of_block
         };
         let (ranges, guards) = (ranges(&chain.store.value), &chain.guards);
-        let free =
-            ranges.iter().all(plain) && guards.iter().all(|guard| !guard.mentions(var));
+        let free = ranges.iter().all(plain) && guards.iter().all(|guard| !guard.mentions(var));
         free.then_some((chain, (rest, base)))
     }
 
@@ -315,7 +308,8 @@ mod tests {
                 A[10 * (3 * is + 1) + k] = sum(j = 0 to N) B[N * is + j] * C[M * j + k]
               }
             }
-        "#]].assert_eq(&pieces(
+        "#]]
+        .assert_eq(&pieces(
             "strides",
             "parallel i = 1 to N step 3 { parallel k = 0 to M { \
              A[10 * i + k] = sum(j = 0 to N) B[N * (i / 3) + j] * C[M * j + k] } }",
