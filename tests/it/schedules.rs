@@ -343,10 +343,24 @@ const EXPANDED: &[(&str, &str, &[&str])] = &[
          V:D(i, r) := (0 <= i < N) * (0 <= r < M)\nschedule: Y -> contract(none)",
         &["T"],
     ),
+    // Results whose masks divide iterators: each product is computed around the elements it is added to.
+    ("C(i, j) := A(i, k) * B(k, j) * (j / 8 <= i / 8)", "", &["C"]),
+    ("C(i, j) := A(i, k) * B(k, j) * (i / 8 - 1 <= j / 8 <= i / 8 + 1)", "", &["C"]),
+    ("C(i, j) := A(i, k) * B(k, j) * ((i + j) % 3 != 0) + A(k, i) * B(k, j)", "", &["C"]),
+    (
+        "C(i, j) := A(i, k) * B(k, j) * (i / 4 = j / 4) + 2 * A(k, i) * B(k, j) * (i / 3 <= j / 3)",
+        "",
+        &["C", "C"],
+    ),
+    ("C(i, j) := A(i, k) * B(k, j) * ((i - j) % 2 = 0)", SYMMETRIC, &["A", "C"]),
+    ("C(i, j) := min(k) (A(i, k) + B(k, j)) * ((i - j) % 2 = 0)", "", &["C"]),
+    // Loops step over strides; the rest would be seven times as much.
+    ("C(i, j) := A(i, k) * B(k, j) * (j % 2 = 0) * (i % 3 = 1)", "", &[]),
+    ("C(i, j) := A(i, k) * B(k, j) * ((i + j) % 7 = 2)", "", &[]),
 ];
 
-/// Products that read operands from copies agree with the reference: where copies are asked for, where sizes choose
-/// them, and where they are forbidden.
+/// Products that read operands from copies, or whose results have copies, agree with the reference: where copies are
+/// asked for, where sizes choose them, and where they are forbidden.
 #[test]
 fn copies_of_operands() {
     for (rule, more, expected) in EXPANDED {

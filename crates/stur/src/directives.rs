@@ -5,6 +5,7 @@ use crate::ast::{Directive, GroupItem, Item, Name, ScheduleItem, SchedulePart, S
 use crate::contract::{Unfit, factors, unfit};
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::hint::similar;
+use crate::masks::mask;
 use crate::program::{Program, Rule, RuleId, TensorId};
 use crate::schedule::{Contract, Expand, Group, Schedule, Workspace};
 
@@ -295,10 +296,21 @@ impl Reader<'_> {
                 .flat_map(|product| factors(product).into_iter().map(|at| &product.accesses[at]));
             let Some(access) = accesses.find(|access| read(access.tensor)) else {
                 let head = &self.program.tensor(self.rule.head).name;
+                let masked = |product| !mask(self.rule, product).is_empty();
+                if name.text == *head && self.rule.products.iter().any(masked) {
+                    names.push(name.text.clone());
+                    continue;
+                }
                 let message =
                     format!("`expand` names `{}`, which is no factor of `{head}`", name.text);
                 let error = Diagnostic::error("E0138", message, name.span, "not read");
-                self.errors.push(error.hint("name tensors of the rule's products, or `none`"));
+                let hint = match name.text == *head {
+                    true => {
+                        "a result is expanded where quotients or remainders say which elements it has"
+                    }
+                    false => "name tensors of the rule's products, or `none`",
+                };
+                self.errors.push(error.hint(hint));
                 return None;
             };
             let tensor = self.program.tensor(access.tensor);

@@ -5,8 +5,8 @@
 //! what dense operands gain: one statement in place of one for each case of the redundancy map, and loads of
 //! neighbours.
 //!
-//! A product whose mask divides iterators is computed with all that is around the elements it is added to, where this is
-//! not many times as much, and where each element is a long sum.
+//! A product whose mask divides iterators is computed with all that is around the elements it is added to, where this
+//! is not many times as much, and where each element is a long sum.
 
 use dastac_stur::contract::factors;
 use dastac_stur::expand::{Stores, Wanted, expanded};

@@ -86,10 +86,14 @@ impl Validator<'_> {
             }
         };
         let uncovered = support.subtract(&structured.support)?.subtract(&structured.cancelled)?;
-        different(&uncovered, "is computed, but not in the support")?;
+        let is_whole = self.inferred.wholes.contains(&rule.head);
+        // Of a copy of a result, which is read where it is kept, no more is computed.
+        if !is_whole {
+            different(&uncovered, "is computed, but not in the support")?;
+        }
         let mut rest = structured.support.subtract(&structured.unique)?;
-        // What a copy has beside the elements of an operand is set to zero with all others.
-        if !self.inferred.copies.contains_key(&rule.head) {
+        // What a copy has beside the elements of an operand, or of a result, is set to zero with all others.
+        if !is_whole && !self.inferred.copies.contains_key(&rule.head) {
             different(&structured.unique.subtract(&support)?, "is unique, but not computed")?;
         }
         for piece in &structured.redundancy {

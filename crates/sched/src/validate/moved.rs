@@ -8,7 +8,7 @@
 //! Before -> after, for a symmetric `B` with `:U` on `i <= j`, `unpack` is `dense(i, j) := B(i, j)` where `i <= j`, and
 //! `dense(i, j) := B(j, i)` where `i > j`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use dastac_layout::{Layout, Piece, Piecewise, Polynomial, Proof};
 use dastac_loops::passes::simplify;
@@ -274,6 +274,7 @@ impl Moved<'_> {
             tensors,
             rules: Vec::new(),
             copies: BTreeMap::new(),
+            wholes: BTreeSet::new(),
         };
         if layouts.len() <= last {
             let layout = self.in_c_order(&span)?;

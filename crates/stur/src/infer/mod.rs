@@ -114,7 +114,8 @@ pub fn infer(program: &Program, context: &Context) -> Result<Inferred, InferErro
     // Keep the rules as they were checked, for the reference evaluator.
     let (derived, divisors) = (program.derived.clone(), program.divisors.clone());
     let program = Program { derived, divisors, ..checked.clone() };
-    Ok(Inferred { program, sets, tensors, rules, copies: BTreeMap::new() })
+    let (copies, wholes) = (BTreeMap::new(), BTreeSet::new());
+    Ok(Inferred { program, sets, tensors, rules, copies, wholes })
 }
 
 /// Infers the structure of the intermediates of a program that [`crate::contract::contracted`] made of another one,
@@ -187,9 +188,18 @@ fn inferred_again(
     let program = Program { derived, divisors, ..checked.clone() };
     let tensors = tensors.into_iter().flatten().collect();
     let mut all = written.copies.clone();
-    let operands = copies.iter().filter(|one| one.stores == Stores::Elements);
-    all.extend(operands.map(|one| (one.copy, written.tensors[one.of.0].support.clone())));
-    Ok(Inferred { program, sets, tensors, rules, copies: all })
+    let mut wholes = written.wholes.clone();
+    for one in copies {
+        match one.stores {
+            Stores::Elements => {
+                all.insert(one.copy, written.tensors[one.of.0].support.clone());
+            }
+            Stores::Products(..) => {
+                wholes.insert(one.copy);
+            }
+        }
+    }
+    Ok(Inferred { program, sets, tensors, rules, copies: all, wholes })
 }
 
 /// At most this many redundancy pieces are made of a symmetry.

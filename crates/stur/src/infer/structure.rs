@@ -1,7 +1,7 @@
 //! The results of inference: the structure of every tensor, the statements of every rule, and the error if there are
 //! none.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use dastac_poly::{Map, Set};
 
@@ -222,6 +222,9 @@ pub struct Inferred {
     /// Copies of operands ([`crate::expand`]), with the elements that may be non-zero: the support of a copy may have
     /// more.
     pub copies: BTreeMap<TensorId, Set>,
+    /// Copies of results ([`crate::expand`]), which have less than their rules say: what is around the elements that
+    /// are read of them.
+    pub wholes: BTreeSet<TensorId>,
 }
 
 /// A product with its iteration space, restricted to the structurally non-zero.

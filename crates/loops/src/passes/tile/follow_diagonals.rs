@@ -106,7 +106,7 @@ fn of_large_sizes(nest: &Nest) -> Option<Store> {
     let mut symbols = Vec::new();
     nest.store.value.visit_indices(&mut |index| {
         index.visit(&mut |index| {
-            if let Index::Symbol(_) = index {
+            if matches!(index, Index::Symbol(_)) && !symbols.contains(index) {
                 symbols.push(index.clone());
             }
         });
