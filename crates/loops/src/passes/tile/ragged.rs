@@ -155,7 +155,8 @@ fn separable(value: &Value, row: VarId, column: VarId) -> bool {
             apart &= sum.condition.is_none();
         }
         Value::Load(_, index) => {
-            apart &= !(index.mentions(row) && index.mentions(column)) && !index.has_loads();
+            let both = index.mentions(row) && index.mentions(column);
+            apart &= !both && !index.has_loads();
         }
         _ => {}
     });
