@@ -80,7 +80,12 @@ impl Chain {
     /// The same by steps of 1; `None` where nothing has steps, or where that is not possible.
     fn by_ones(&self, walk: &mut Walk<'_>) -> Option<Stmt> {
         let mut chain = self.clone();
-        let mut changed = chain.loops(walk) | chain.sums(walk);
+        let mut changed = chain.loops(walk);
+        // A loop with steps that begins at the largest of several bounds stays.
+        if chain.levels.iter().any(|(_, step)| *step != 1) {
+            return None;
+        }
+        changed |= chain.sums(walk);
         let mut remainders = None;
         if let Some((at, base)) = chain.remainders() {
             let (apart, of) = chain.apart(walk, at, base)?;
@@ -116,7 +121,7 @@ impl Chain {
             self.levels[at] = (Level { var, lower: vec![Index::Const(0)], upper }, 1);
             changed = true;
         }
-        changed && self.levels.iter().all(|(_, step)| *step == 1)
+        changed
     }
 
     /// The same for sums.
@@ -336,6 +341,9 @@ mod tests {
              A[i] = sum(j = i % 4 to i + 1 step 4) B[10 * i + j] * C[j] } }",
         );
         assert!(text.contains("sum(js = 0 to is + 1)") && !text.contains("if"), "{text}");
+        // Not all steps can be counted.
+        let begins = "parallel i = max(M, 2) to N step 2 { A[i] = sum(j = 0 to N step 2) B[10 * i + j] * C[j] }";
+        assert!(!pieces("strides", begins).contains("is"));
         // Rows of a quotient stay together.
         let other = "parallel i = 0 to N { A[i] = sum(j = i - i % 4 to N) B[10 * i + j] }";
         assert!(!pieces("strides", other).contains("is"));
