@@ -12,9 +12,11 @@ use super::kernels::{Call, Workload};
 use super::patterns::Pattern;
 use super::results::{CaseResults, Measured, Outcome};
 use crate::Error;
+use dastac_driver::contract::{At, Sizes};
 use dastac_driver::driver::Analysis;
 use dastac_loops::machine::Machine;
 use dastac_loops::machine_file;
+use dastac_runtime::symbol_values;
 
 /// The first argument of a process that measures: it reads a job from standard input, and writes a case to standard
 /// output.
@@ -291,9 +293,18 @@ fn run(
     Err((reason, doing))
 }
 
-/// The loops and machine code of a job's program.
+/// The layouts of a job's program. Programs of the structured figure are in the steps that `dastac run` would choose at
+/// these sizes; those that peers compute beside are as they were written.
 pub(super) fn analyse(job: &Job) -> Result<dastac_driver::driver::Laid, Error> {
-    Ok(Analysis::of(&job.program()?)?.lay_out()?)
+    let analysis = Analysis::of(&job.program()?)?;
+    if job.checks.is_empty() {
+        return Ok(analysis.lay_out()?);
+    }
+    let symbols = &analysis.inferred.program.symbols;
+    let names: Vec<String> = symbols.iter().map(|(name, _)| name.clone()).collect();
+    let symbols = symbol_values(&names, &job.symbols.iter().cloned().collect())?;
+    let sizes = Sizes { symbols, ..Sizes::default() };
+    Ok(analysis.contracted(At::Sizes(&sizes))?.lay_out()?)
 }
 
 #[cfg(test)]

@@ -106,7 +106,9 @@ fn bound(results: &Results, case: &CaseResults) -> Option<(f64, &'static str)> {
     let each = unit.time("dastac")?.median_ns / unit.points?;
     let bandwidth = results.machine.rates(case.threads)?.bandwidth(case.bytes);
     let (compute, reading) = (case.points? * each, case.bytes / bandwidth * 1e9);
-    Some(if reading > compute { (reading, "reading") } else { (compute, "gemm") })
+    let bound = if reading > compute { (reading, "reading") } else { (compute, "gemm") };
+    // A result that is zero by its structure takes nothing.
+    (bound.0 > 0.0).then_some(bound)
 }
 
 /// Headings and cells; headings that begin with `>` are of numbers.

@@ -1,13 +1,14 @@
 //! The notation of formats: what stands behind `:F` in a program, and behind `--format`.
 //!
 //! ```text
-//! format = NAME | CODE | (NAME | CODE) "(" dimension, .. ")" | NAME "(" number, .. ")" | level, ..
+//! format = NAME | CODE | (NAME | CODE) "(" dimension, .. ")" | NAME "(" number, .. ")" | level, .. | KIND, ..
 //! level  = KIND "(" expression ("," ("nonunique" | "unordered"))* ")"
 //! ```
 //!
 //! An expression is a quasi-affine one of dimensions: `i`, `j - i`, `i / 4`, `i % 4`, `(i + 2 * j) / 8`; `/` rounds
 //! down. It may have functions that are computed from entries, such as `enumerate(i; j)`. A name or code without
-//! dimensions stores them in their own order. `csc` and `dcsc` are names for matrices, and codes for tensors of rank 3
+//! dimensions stores them in their own order, and so do the kinds of as many levels as there are dimensions: `dense,
+//! compressed`, or `compressed` for a vector. `csc` and `dcsc` are names for matrices, and codes for tensors of rank 3
 //! and 4. Upper and lower case are the same in names of formats and codes, not in those of dimensions.
 
 mod definition;
@@ -82,6 +83,10 @@ pub fn parse_with(
     let tokens = lex(text)?;
     let mut parser = Parser { text, tokens, at: 0, names, definitions };
     let items = parser.items()?;
+    if let Some(kinds) = parser.kinds_in_order(&items) {
+        let format = Format::new(kinds, (0..names.len()).collect());
+        return format.or_else(|error| parser.refused(error, &|at| items[at].span.clone()));
+    }
     if let [only] = items.as_slice()
         && !is_level(only, definitions)
     {
@@ -108,6 +113,15 @@ fn kinds() -> String {
     match words.split_last() {
         Some((last, others)) => format!("{} and {last}", others.join(", ")),
         None => String::new(),
+    }
+}
+
+/// What sparse tensors are usually stored in.
+fn usual(rank: usize) -> &'static str {
+    match rank {
+        0 | 1 => "a vector's elements that are not zero are stored by `compressed`, or as a list by `coo`",
+        2 => "usual are `csr` (row by row), `csc` (column by column) and `coo` (a list of entries)",
+        _ => "usual are `csf` (a tree of fibers) and `coo` (a list of entries)",
     }
 }
 
@@ -139,6 +153,20 @@ impl<'t, N: AsRef<str>> Parser<'t, '_, N> {
                 return fail(span, "levels are separated by commas", "expected `,`", "");
             }
         }
+    }
+
+    /// The levels of `dense, compressed`, one for each dimension in their order; not those of a name such as `dense`.
+    fn kinds_in_order(&self, items: &[Item]) -> Option<Vec<Level>> {
+        let alone = |item: &Item| match items {
+            [_] => self.definitions.find(item.word).is_none(),
+            _ => true,
+        };
+        let level = |item: &Item| {
+            let kind = Kind::named(item.word).filter(|_| item.arguments.is_none() && alone(item));
+            kind.map(Level::of)
+        };
+        let levels: Option<Vec<Level>> = items.iter().map(level).collect();
+        levels.filter(|levels| levels.len() == self.names.len())
     }
 
     fn arguments(&mut self, item: &Item) -> Result<Vec<Argument<'t>>> {
@@ -286,7 +314,11 @@ impl<'t, N: AsRef<str>> Parser<'t, '_, N> {
             let lower = item.word.to_ascii_lowercase();
             let close = similar(&lower, names.chain(KINDS.iter().map(|kind| kind.word())));
             let known = || known(self.definitions);
-            let hint = close.map_or_else(known, |close| format!("did you mean `{close}`?"));
+            let hint = match close {
+                _ if ["sparse", "compressed"].contains(&&lower[..]) => usual(rank).into(),
+                Some(close) => format!("did you mean `{close}`?"),
+                None => known(),
+            };
             return fail(span, format!("there is no format `{}`", item.word), "unknown", hint);
         };
         if levels.len() != rank {

@@ -22,6 +22,7 @@ fn many_ways_to_write_one_format() {
         "dc(i, j)",
         "dense(i), compressed(j)",
         " dense( i ),compressed(j)",
+        "dense, compressed",
     ] {
         assert_eq!(parse(text, "i j").unwrap(), csr, "{text}");
     }
@@ -41,6 +42,8 @@ fn many_ways_to_write_one_format() {
     assert_eq!(parse("dense", "i j k").unwrap(), Format::dense(3));
     assert_eq!(parse("dense(j, i)", "i j").unwrap().order().unwrap(), [1, 0]);
     assert_eq!(parse("dense(i)", "i").unwrap(), Format::dense(1));
+    assert_eq!(parse("compressed", "i").unwrap(), parse("compressed(i)", "i").unwrap());
+    assert_eq!(parse("compressed, compressed, dense", "i j k").unwrap(), parse("CCD", "i j k").unwrap());
     assert_eq!(parse("csf(k, j, i)", "i j k").unwrap().order().unwrap(), [2, 1, 0]);
 }
 
@@ -107,6 +110,16 @@ fn messages() {
             ^^^
             there is no format `csx`
             help: did you mean `csr`?
+        "#]],
+    );
+    wrong(
+        "sparse",
+        "i j",
+        &expect![[r#"
+            sparse
+            ^^^^^^
+            there is no format `sparse`
+            help: usual are `csr` (row by row), `csc` (column by column) and `coo` (a list of entries)
         "#]],
     );
     wrong(

@@ -4,6 +4,7 @@
 //! All errors are collected, and there is a program only if there are none. Checks that need reasoning about sets
 //! (empty or unbounded domains, `:R` outside `:U`) are left to inference.
 
+mod alike;
 mod checker;
 mod desugar;
 mod fills;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Checker, Source, warning};
+use super::{Checker, Source, alike, warning};
 use crate::affine::visit_names;
 use crate::ast::{
     Comparison, Expr, ExprKind, Name, Operation, PLACE, ReduceOp, RuleItem, Span, Term,
@@ -365,6 +365,7 @@ impl Checker<'_> {
             self.reduced(&program.source, reduction, &rule, &iterators);
         }
         self.unused_order(&rule, &item.tensor.text);
+        alike::merge(&mut rule);
         Some(rule)
     }
 

@@ -229,7 +229,8 @@ pub(super) fn rename_term(term: &mut Term, names: &BTreeMap<&str, &str>) {
     }
 }
 
-fn rename(expr: &mut Expr, names: &BTreeMap<&str, &str>) {
+/// Gives iterators of an expression other names.
+pub(super) fn rename(expr: &mut Expr, names: &BTreeMap<&str, &str>) {
     match &mut expr.kind {
         ExprKind::Int(_) => {}
         ExprKind::Name(name) => {
