@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use dastac_loops::{Condition, For, Function, Index, Mark, Stmt, Store, StoreMode, Value};
+use dastac_loops::{
+    BufferId, Condition, For, Function, Index, Mark, Reduction, Stmt, Store, StoreMode, Sum, Value,
+};
 
 use super::builder::Builder;
 use super::kernel::{ELEMENT, Kernel};
@@ -10,22 +12,22 @@ use super::state::{At, State};
 
 impl Builder<'_> {
     /// What is added to an element of the result.
-    pub(super) fn store(&self, state: &State) -> Vec<Stmt> {
+    pub(super) fn store(&mut self, state: &State) -> Vec<Stmt> {
         self.store_times(state, None)
     }
 
     /// What is added to an element of the result, several times in a sum.
-    pub(super) fn store_times(&self, state: &State, times: Option<Index>) -> Vec<Stmt> {
-        let product = &self.kernel.products[state.product];
+    pub(super) fn store_times(&mut self, state: &State, times: Option<Index>) -> Vec<Stmt> {
+        let kernel = self.kernel;
+        let product = &kernel.products[state.product];
         let mut factors = Vec::new();
         if product.coefficient != self.kernel.semiring.one() {
             factors.push(Value::constant(product.coefficient));
         }
         for (factor, place) in product.factors.iter().zip(&state.places) {
-            // A level that is not unique has a singleton behind it, so that the last one's place is a position.
-            let (At::Position(at), None) = (&place.at, factor.position) else { continue };
-            if !factor.argument {
-                factors.push(Value::load(self.kernel.operands[factor.operand].values, at.clone()));
+            if !factor.argument && factor.position.is_none() {
+                let values = kernel.operands[factor.operand].values;
+                factors.push(self.element(values, &place.at, kernel.reduction()));
             }
         }
         for value in &product.values {
@@ -54,15 +56,35 @@ impl Builder<'_> {
 
 impl Builder<'_> {
     /// A value with the elements of factors in place of what stands for them.
-    fn with_elements(&self, value: &Value, state: &State) -> Value {
+    fn with_elements(&mut self, value: &Value, state: &State) -> Value {
         let Value::Load(ELEMENT, Index::Const(factor)) = value else {
             return value.map_parts(&mut |part| self.with_elements(part, state));
         };
         let factor = usize::try_from(*factor).unwrap_or(0);
         let own = &self.kernel.products[state.product].factors[factor];
-        match &state.places[factor].at {
-            At::Position(at) => Value::load(self.kernel.operands[own.operand].values, at.clone()),
-            At::Segment(..) => Value::constant(f64::NAN),
+        let values = self.kernel.operands[own.operand].values;
+        self.element(values, &state.places[factor].at, Reduction::Sum)
+    }
+
+    /// The value of a factor. Where a last level repeats coordinates and is walked beside others, it is made of all
+    /// entries at the coordinate.
+    fn element(&mut self, values: BufferId, at: &At, kind: Reduction) -> Value {
+        match at {
+            At::Position(at) => Value::load(values, at.clone()),
+            At::Segment(start, end) => {
+                let var = self.function.fresh_var("entry");
+                Value::Sum(Box::new(Sum {
+                    kind,
+                    var,
+                    lower: vec![start.clone()],
+                    upper: vec![end.clone()],
+                    step: 1,
+                    unroll: None,
+                    condition: None,
+                    fetch: Vec::new(),
+                    body: Value::load(values, Index::Var(var)),
+                }))
+            }
         }
     }
 }

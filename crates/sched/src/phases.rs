@@ -3,7 +3,8 @@
 //! The rules of a block are one function as long as no result with `:F` has to be counted. If one has, the host can
 //! allocate its arrays only when it knows how long they are, so one function counts the result and ends, and the next
 //! one fills it. A function also ends behind a result that a later rule walks, because a tensor is walked only where it
-//! is read and never while it is written, or in a copy that the host makes.
+//! is read and never while it is written, or in a copy that the host makes. It ends behind integers that say where a
+//! later rule reads or stores, too, as the index of a load is never read from what the same function writes.
 //!
 //! Before -> after, for `t(i) := ..`, `C(i, j) := t(i) * A(i, j) + B(i, j)`, `u(i) := ..` and `y(i) := C(i, j) * x(j)`
 //! where `C` has a `:F`: `count_C` sets `t` and counts `C`, `fill_C` fills `C` and sets `u`, and `kernel` sets `y`.
@@ -16,7 +17,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use dastac_iterate::Structure;
 use dastac_loops::{BufferId, Function, Index, Mode, Module, Stmt, Value};
 use dastac_stur::infer::{Inferred, InferredRule};
-use dastac_stur::program::TensorId;
+use dastac_stur::program::{Product, TensorId};
 
 use crate::dynamic::{Assembled, Stored};
 use crate::elements::buffer;
@@ -112,6 +113,13 @@ impl<'a> Block<'a> {
         });
         if let Some(walked) = walked {
             self.end("fill", walked, None);
+        }
+        let computed = |tensor: &TensorId| {
+            let is_integer = self.inferred.program.tensor(*tensor).element.is_integer();
+            is_integer && self.open.rules.iter().any(|rule| rule.head == *tensor)
+        };
+        if let Some(place) = products.iter().flat_map(Product::places).find(computed) {
+            self.end("places", place, None);
         }
         self.open.rules.push(rule);
         self.open.body.extend(body);

@@ -11,7 +11,8 @@ mod processor;
 use dastac_loops::Module;
 use dastac_loops::machine::Machine;
 use dastac_loops::passes::{
-    CHECK_BOUNDS, CHECKED_REGISTERS, CHECKED_THREADS, REGISTERS, Sequence, THREADS, TILE,
+    CHECK_BOUNDS, CHECKED_REGISTERS, CHECKED_THREADS, REGISTERS, ROLL_LOOPS, Sequence, THREADS,
+    TILE,
 };
 use dastac_target::{
     Abi, Artifact, Code, CodeKind, CodeOptions, Generated, Library, Requirements, Stage, Target,
@@ -100,7 +101,7 @@ impl Target for CpuTarget {
 
     fn code_sequences(&self, options: &CodeOptions) -> Vec<Sequence> {
         match options.checked {
-            true => vec![CHECKED_THREADS, CHECKED_REGISTERS, CHECK_BOUNDS],
+            true => vec![ROLL_LOOPS, CHECKED_THREADS, CHECKED_REGISTERS, CHECK_BOUNDS],
             false => vec![THREADS, REGISTERS],
         }
     }

@@ -119,7 +119,9 @@ fn kinds() -> String {
 /// What sparse tensors are usually stored in.
 fn usual(rank: usize) -> &'static str {
     match rank {
-        0 | 1 => "a vector's elements that are not zero are stored by `compressed`, or as a list by `coo`",
+        0 | 1 => {
+            "a vector's elements that are not zero are stored by `compressed`, or as a list by `coo`"
+        }
         2 => "usual are `csr` (row by row), `csc` (column by column) and `coo` (a list of entries)",
         _ => "usual are `csf` (a tree of fibers) and `coo` (a list of entries)",
     }

@@ -43,7 +43,10 @@ fn many_ways_to_write_one_format() {
     assert_eq!(parse("dense(j, i)", "i j").unwrap().order().unwrap(), [1, 0]);
     assert_eq!(parse("dense(i)", "i").unwrap(), Format::dense(1));
     assert_eq!(parse("compressed", "i").unwrap(), parse("compressed(i)", "i").unwrap());
-    assert_eq!(parse("compressed, compressed, dense", "i j k").unwrap(), parse("CCD", "i j k").unwrap());
+    assert_eq!(
+        parse("compressed, compressed, dense", "i j k").unwrap(),
+        parse("CCD", "i j k").unwrap()
+    );
     assert_eq!(parse("csf(k, j, i)", "i j k").unwrap().order().unwrap(), [2, 1, 0]);
 }
 

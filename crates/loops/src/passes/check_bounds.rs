@@ -14,19 +14,48 @@ use super::pass::{Context, Example, Pass};
 use super::pipeline::Sequence;
 use crate::ir::*;
 
-/// The pass.
-pub(super) const PASSES: &[Pass] = &[Pass {
-    name: "check-bounds",
-    about: "assert that every access stays within its buffer",
-    example: Example {
-        before: "func f(out A) { write A[i] = $0 }",
-        after: "func f(out A) checked as f { integer A.size = N write A[within(i, A, A.size)] = $0 }",
+/// The passes.
+pub(super) const PASSES: &[Pass] = &[
+    Pass {
+        name: "roll-loops",
+        about: "make loops again of those that are unrolled: without vectors, they would be as many copies",
+        example: Example {
+            before: "unroll k = kt to kt + 64 { A[k] = v }",
+            after: "for k = kt to kt + 64 { A[k] = v }",
+        },
+        run: roll,
     },
-    run,
-}];
+    Pass {
+        name: "check-bounds",
+        about: "assert that every access stays within its buffer",
+        example: Example {
+            before: "func f(out A) { write A[i] = $0 }",
+            after: "func f(out A) checked as f { integer A.size = N write A[within(i, A, A.size)] = $0 }",
+        },
+        run,
+    },
+];
+
+/// What code that is to be checked begins with, after tiles.
+pub const ROLL_LOOPS: Sequence = Sequence { name: "roll-loops", passes: &["roll-loops"] };
 
 /// What makes checked code of register code.
 pub const CHECK_BOUNDS: Sequence = Sequence { name: "check-bounds", passes: &["check-bounds"] };
+
+fn roll(module: &mut Module, _: &Context<'_>) {
+    module.functions.iter_mut().for_each(|function| rolled(&mut function.body));
+}
+
+fn rolled(body: &mut [Stmt]) {
+    for stmt in body {
+        if let Stmt::For(inner) = stmt
+            && inner.mark == Mark::Unrolled
+        {
+            inner.mark = Mark::Sequential;
+        }
+        stmt.bodies_mut().into_iter().for_each(|body| rolled(body));
+    }
+}
 
 fn run(module: &mut Module, _: &Context<'_>) {
     let owners = owners(module);

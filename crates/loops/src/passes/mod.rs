@@ -36,7 +36,7 @@ mod threads;
 mod tile;
 mod widen;
 
-pub use check_bounds::CHECK_BOUNDS;
+pub use check_bounds::{CHECK_BOUNDS, ROLL_LOOPS};
 pub use observe::{Flow, Observer, StopAfter, Times, Verified};
 pub use pass::{Context, Example, Pass, PassError};
 pub use pipeline::{Pipeline, Registry, Sequence, UnknownPass};

@@ -7,6 +7,7 @@ mod grouped;
 mod inline;
 mod masked;
 mod names;
+mod piecewise;
 mod shared;
 
 use std::collections::BTreeSet;
@@ -56,6 +57,7 @@ pub(super) fn reductions(file: &File) -> File {
             Item::Rule(rule) if rule.aspect == Aspect::Value => {
                 let mut rule = rule.clone();
                 let head = rule.tensor.text.clone();
+                piecewise::rule(&mut rule, &work.symbols);
                 grouped::rule(&mut rule);
                 inline::sums(&mut rule, &work.symbols);
                 let adds = rule.reduction.as_ref().is_none_or(|one| one.operator == ReduceOp::Sum);
@@ -85,6 +87,11 @@ pub(super) fn reductions(file: &File) -> File {
                     }
                     items.push(Item::Rule(part));
                 }
+                items.push(Item::Rule(rule));
+            }
+            Item::Rule(rule) => {
+                let mut rule = rule.clone();
+                piecewise::rule(&mut rule, &work.symbols);
                 items.push(Item::Rule(rule));
             }
             Item::Types(entries, span) => {

@@ -8,7 +8,9 @@ use super::Checker;
 use crate::ast::{CompareOp, Operation, PLACE, Span, is_product};
 use crate::coefficient::Coefficient;
 use crate::diagnostic::Diagnostic;
-use crate::program::{Applied, Element, Product, Program, Role, Rule, Scalar, Structure, Tensor};
+use crate::program::{
+    Applied, Element, Product, Program, Role, Rule, Scalar, Structure, Tensor, TensorId,
+};
 use crate::semiring::Semiring;
 use dastac_elements::{Function, Kind};
 
@@ -20,22 +22,32 @@ type Wrong = (Span, String);
 
 /// Makes inputs whose elements are subscripts integers, unless their type is given: `E(c(i), j)`.
 pub(super) fn choose_places(program: &mut Program, given: &[&str]) {
-    let mut chosen = Vec::new();
-    for product in program.rules.iter().flat_map(|rule| &rule.products) {
-        for Applied { value, .. } in &product.functions {
-            if let Scalar::Apply(Operation::Compare(CompareOp::Eq), parts) = value
-                && let [place, Scalar::Index(name)] = parts.as_slice()
-                && name.contains(PLACE)
-            {
-                elements(place, &mut |at| chosen.push(product.accesses[at].tensor));
-            }
-        }
-    }
+    let products = program.rules.iter().flat_map(|rule| &rule.products);
+    let chosen: Vec<TensorId> = products.flat_map(Product::places).collect();
     for tensor in chosen {
         let tensor = &mut program.tensors[tensor.0];
         if tensor.role == Role::Input && !given.contains(&tensor.name.as_str()) {
             tensor.element = Element::I64;
         }
+    }
+}
+
+impl Product {
+    /// The tensors whose elements say where another one is read or stored to: `c` in `E(c(i), j)`, which is `sum(E.at1)
+    /// E(E.at1, j) * (c(i) = E.at1)`.
+    pub fn places(&self) -> Vec<TensorId> {
+        let mut found = Vec::new();
+        for Applied { value, .. } in &self.functions {
+            value.visit(&mut |part| {
+                if let Scalar::Apply(Operation::Compare(CompareOp::Eq), parts) = part
+                    && let [place, Scalar::Index(name)] = parts.as_slice()
+                    && name.contains(PLACE)
+                {
+                    elements(place, &mut |at| found.push(self.accesses[at].tensor));
+                }
+            });
+        }
+        found
     }
 }
 
