@@ -13,25 +13,7 @@ impl Builder<'_> {
     pub(super) fn range(&self, iterator: usize, states: &mut [State]) -> Range {
         let mut ranges: Vec<(Range, BTreeSet<usize>)> = Vec::new();
         for state in &*states {
-            let mut lower = vec![Index::Const(0)];
-            let mut upper = vec![self.kernel.iterators[iterator].1.clone()];
-            let mut used = BTreeSet::new();
-            for (at, condition) in self.conditions[state.product].iter().enumerate() {
-                let coefficient = condition.coefficient(iterator);
-                let Some(rest) = self.value_but(condition, iterator) else { continue };
-                if state.tested.contains(&at) || coefficient == 0 {
-                    continue;
-                }
-                match coefficient {
-                    // c * i + rest >= 0
-                    1.. => {
-                        lower.push((Index::Const(coefficient - 1) - rest).floor_div(coefficient))
-                    }
-                    _ => upper.push(rest.floor_div(-coefficient) + 1),
-                }
-                used.insert(at);
-            }
-            ranges.push((Range { lower, upper }, used));
+            ranges.push(self.own_range(iterator, state));
         }
         let Some((first, _)) = ranges.first() else {
             return Range { lower: Vec::new(), upper: Vec::new() };
@@ -50,6 +32,27 @@ impl Builder<'_> {
             lower: one(ranges.iter().map(|(range, _)| range.first()).reduce(Index::min)),
             upper: one(ranges.iter().map(|(range, _)| range.end()).reduce(Index::max)),
         }
+    }
+
+    /// The range of an iterator in one product, and the conditions that say it.
+    pub(super) fn own_range(&self, iterator: usize, state: &State) -> (Range, BTreeSet<usize>) {
+        let mut lower = vec![Index::Const(0)];
+        let mut upper = vec![self.kernel.iterators[iterator].1.clone()];
+        let mut used = BTreeSet::new();
+        for (at, condition) in self.conditions[state.product].iter().enumerate() {
+            let coefficient = condition.coefficient(iterator);
+            let Some(rest) = self.value_but(condition, iterator) else { continue };
+            if state.tested.contains(&at) || coefficient == 0 {
+                continue;
+            }
+            match coefficient {
+                // c * i + rest >= 0
+                1.. => lower.push((Index::Const(coefficient - 1) - rest).floor_div(coefficient)),
+                _ => upper.push(rest.floor_div(-coefficient) + 1),
+            }
+            used.insert(at);
+        }
+        (Range { lower, upper }, used)
     }
 
     /// Conditions of a product, of those that `which` wants, that can be decided now, and were not.

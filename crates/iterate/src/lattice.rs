@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use dastac_loops::{Condition, Index, Mark, PartitionedRange, Stmt};
+use dastac_loops::{Condition, Cursor, Index, Mark, PartitionedRange, Stmt};
 
 use super::builder::{Builder, Range};
 use super::kernel::{IterateError, MOST_CURSORS, Walking};
@@ -169,8 +169,10 @@ impl Builder<'_> {
         depth: usize,
         iterator: usize,
         range: &Range,
-        (states, sparse): (Vec<State>, Vec<Sparse>),
+        (mut states, mut sparse): (Vec<State>, Vec<Sparse>),
     ) -> Result<Vec<Stmt>, IterateError> {
+        let ranges = self.ranges(iterator, &mut states, &sparse);
+        sparse.extend(self.ranged(iterator, &ranges, None));
         let of = |state: &State| -> BTreeSet<usize> {
             let own = sparse.iter().enumerate().filter(|(_, one)| one.of(state.product));
             own.map(|(at, _)| at).collect()
@@ -219,7 +221,8 @@ impl Builder<'_> {
                 // Any part of the range can be walked, so threads take parts.
                 let [begin, end] = ["begin", "end"].map(|name| self.function.fresh_var(name));
                 let part = Range { lower: vec![Index::Var(begin)], upper: vec![Index::Var(end)] };
-                let sparse = self.levels(iterator, &part, &states);
+                let mut sparse = self.levels(iterator, &part, &states);
+                sparse.extend(self.ranged(iterator, &ranges, Some(&part)));
                 let body =
                     self.walk(depth, iterator, &part, (&states, &sets), (&sparse, points))?;
                 let (lower, upper) = (range.lower.clone(), range.upper.clone());
@@ -228,6 +231,80 @@ impl Builder<'_> {
                 Ok(vec![Stmt::Partitioned(partitioned)])
             }
         }
+    }
+
+    /// The ranges of products that have no level at an iterator where others have one, and smaller ranges than these: a
+    /// walk goes over them as over levels with all of their coordinates. `A(i, j) + d(i) * (i = j)` is where `A` has
+    /// elements, and at one more. Their conditions count as tested.
+    fn ranges(
+        &mut self,
+        iterator: usize,
+        states: &mut [State],
+        sparse: &[Sparse],
+    ) -> Vec<(Range, Vec<usize>)> {
+        let mut ranges: Vec<(Range, Vec<usize>)> = Vec::new();
+        let walked = sparse.iter().all(|one| one.role == SubscriptRole::Resolves && one.ordered);
+        if sparse.is_empty() || !walked || self.kernel.walking == Walking::Search {
+            return ranges;
+        }
+        for state in states {
+            if sparse.iter().any(|one| one.of(state.product)) {
+                continue;
+            }
+            let (own, used) = self.own_range(iterator, state);
+            let same = |(known, _): &(Range, Vec<usize>)| {
+                known.lower == own.lower && known.upper == own.upper
+            };
+            match ranges.iter().position(same) {
+                _ if used.is_empty() => continue,
+                Some(at) => ranges[at].1.push(state.product),
+                None if sparse.len() + ranges.len() >= MOST_CURSORS => continue,
+                None => ranges.push((own, vec![state.product])),
+            }
+            state.tested.extend(used);
+        }
+        ranges
+    }
+
+    /// These ranges, or what of them is in a part, as levels.
+    fn ranged(
+        &mut self,
+        iterator: usize,
+        ranges: &[(Range, Vec<usize>)],
+        part: Option<&Range>,
+    ) -> Vec<Sparse> {
+        let mut all = Vec::new();
+        for (range, products) in ranges {
+            let name = format!("r{}", self.kernel.iterators[iterator].0);
+            let position = self.function.fresh_var(name);
+            let (mut start, mut end) = (range.first(), range.end());
+            if let Some(part) = part {
+                (start, end) = (start.max(part.first()), end.min(part.end()));
+            }
+            let cursor = Cursor {
+                position,
+                start,
+                end,
+                place: Index::Var(position),
+                step: 1,
+                width: Index::Const(1),
+                repeats: false,
+                above: true,
+                below: true,
+            };
+            all.push(Sparse {
+                cursor,
+                role: SubscriptRole::Resolves,
+                users: Vec::new(),
+                ranged: products.clone(),
+                name: (usize::MAX, 0),
+                ordered: true,
+                unique: true,
+                reversed: false,
+                near: Index::Const(0),
+            });
+        }
+        all
     }
 
     /// The sparse levels that products have at an iterator.

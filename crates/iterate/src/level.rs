@@ -28,6 +28,8 @@ pub(super) struct Sparse {
     pub(super) role: SubscriptRole,
     /// The products' factors that are there.
     pub(super) users: Vec<(usize, usize)>,
+    /// It is no level, but the range of these products: all of its coordinates are there.
+    pub(super) ranged: Vec<usize>,
     /// Operand and level.
     pub(super) name: (usize, usize),
     pub(super) ordered: bool,
@@ -41,7 +43,7 @@ pub(super) struct Sparse {
 
 impl Sparse {
     pub(super) fn of(&self, product: usize) -> bool {
-        self.users.iter().any(|(user, _)| *user == product)
+        self.users.iter().any(|(user, _)| *user == product) || self.ranged.contains(&product)
     }
 
     /// What a loop over its positions goes over.
@@ -205,6 +207,7 @@ impl Builder<'_> {
             },
             role,
             users: vec![(state.product, factor)],
+            ranged: Vec::new(),
             name: (own.operand, place.level),
             ordered: kind.ordered,
             unique: kind.unique,

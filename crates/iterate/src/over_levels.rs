@@ -139,7 +139,7 @@ impl Builder<'_> {
         let over = if all { Over::Range } else { Over::Subsections };
         let operands = reducing.map(|one| one.name.0);
         self.walks.insert(var, Walk::new(Some(iterator), over, operands));
-        for one in sparse {
+        for one in sparse.iter().filter(|one| !one.users.is_empty()) {
             self.walks.insert(one.cursor.position, one.walk(iterator));
         }
     }

@@ -54,6 +54,7 @@ impl Builder<'_> {
             cursor,
             role: SubscriptRole::Resolves,
             users: vec![(state.product, factor)],
+            ranged: Vec::new(),
             name: (own.operand, state.places[factor].level),
             ordered: kind.ordered,
             unique: kind.unique,
