@@ -15,9 +15,11 @@
 //!
 //! What is left may be a product of matrices. Compilers move what does not depend on an inner loop out of it by
 //! themselves, but not what does not depend on an outer one. It is done for functions that are no instruction, of
-//! elements that the loops do not write and of places, over loops whose ranges are boxes.
+//! elements that the loops do not write and of places, over loops whose ranges are boxes; functions of places alone, also
+//! over boxes around the ranges.
 
 use crate::ir::*;
+use crate::linear::{flatten_max, flatten_min};
 use crate::passes::Context;
 
 /// So many times a value is used at least.
@@ -61,6 +63,8 @@ struct Around {
     var: VarId,
     /// Where it begins and how many iterations it has, if that is the same in all iterations of others.
     range: Option<(Index, Index)>,
+    /// The same of a range around that of all iterations of others.
+    hull: Option<(Index, Index)>,
 }
 
 impl Around {
@@ -70,15 +74,15 @@ impl Around {
             bound.visit(&mut |part| free &= !matches!(part, Index::Var(_) | Index::Load(..)));
             free
         };
-        let bounds = || lower.iter().chain(upper);
-        let range = if step == 1 && bounds().all(free) {
-            let low = lower.iter().cloned().reduce(Index::max);
-            let high = upper.iter().cloned().reduce(Index::min);
-            low.zip(high).map(|(low, high)| (low.clone(), high - low))
-        } else {
-            None
-        };
-        Around { var, range }
+        let (mut lowers, mut uppers) = (Vec::new(), Vec::new());
+        lower.iter().for_each(|bound| flatten_max(bound, &mut lowers));
+        upper.iter().for_each(|bound| flatten_min(bound, &mut uppers));
+        let low = lowers.into_iter().filter(|bound| free(bound)).reduce(Index::max);
+        let high = uppers.into_iter().filter(|bound| free(bound)).reduce(Index::min);
+        let hull = low.zip(high).map(|(low, high)| (low.clone(), high - low));
+        let hull = hull.filter(|_| step == 1);
+        let range = hull.clone().filter(|_| lower.iter().chain(upper).all(free));
+        Around { var, range, hull }
     }
 }
 
@@ -234,9 +238,11 @@ impl Search<'_> {
             return None;
         }
         let uses =
-            others().filter_map(|one| Some(one.range.clone()?.1)).reduce(|all, one| all * one)?;
+            others().filter_map(|one| Some(one.hull.clone()?.1)).reduce(|all, one| all * one)?;
+        // What is computed of places alone can be computed for more of them.
+        let of = |one: &Around| if loads { one.range.clone() } else { one.hull.clone() };
         let ranges: Vec<(VarId, Index, Index)> = (own.iter())
-            .map(|one| one.range.clone().map(|(low, count)| (one.var, low, count)))
+            .map(|one| of(one).map(|(low, count)| (one.var, low, count)))
             .collect::<Option<_>>()?;
         let size = ranges.iter().map(|(_, _, count)| count.clone()).reduce(|all, one| all * one)?;
         let place = |of: &dyn Fn(VarId) -> Index| {
@@ -273,7 +279,7 @@ impl Search<'_> {
             Index::constant(USES).at_most(uses),
             size.clone().at_most(Index::constant(VALUES)),
         ];
-        let counts = around[..=last].iter().filter_map(|one| Some(one.range.clone()?.1));
+        let counts = around[..=last].iter().filter_map(|one| Some(one.hull.clone()?.1));
         worth.extend(counts.map(|count| Index::constant(0).less(count)));
         self.tables.push(Table { value: value.clone(), ranges, buffer, size, fill, worth });
         Some(Value::load(buffer, index))
@@ -330,6 +336,35 @@ mod tests {
             &["tabulate"],
             "parallel i = 0 to N { for j = 0 to N { A[N * i + j] = exp(C[j]) * sin(C[i]) + exp(C[j]) / 2.0 } }
              for i = 0 to M { C[0] += sum(j = 1 to N) sum(k = 0 to M) B[k * N + j] * cos(index(k * i)) }",
+        ));
+    }
+
+    #[test]
+    fn places_are_computed_for_a_box_around_ranges() {
+        expect_test::expect![[r#"
+            if 4 <= N and N * N <= 33554432 and 0 < N {
+              with C.table of N * N {
+                parallel at = 0 to N {
+                  parallel at_1 = 0 to N {
+                    C.table[at * N + at_1] = cos(index(at_1 * at))
+                  }
+                }
+                for i = 0 to N {
+                  for k = 0 to N {
+                    C[k] += sum(j = max(0, i - 2) to min(N, i + 1)) A[N * i + j] * C.table[k * N + j]
+                  }
+                }
+              }
+            } else {
+              for i = 0 to N {
+                for k = 0 to N {
+                  C[k] += sum(j = max(0, i - 2) to min(N, i + 1)) A[N * i + j] * cos(index(j * k))
+                }
+              }
+            }
+        "#]].assert_eq(&check(
+            &["tabulate"],
+            "for i = 0 to N { for k = 0 to N { C[k] += sum(j = max(0, i - 2) to min(N, i + 1)) A[N * i + j] * cos(index(j * k)) } }",
         ));
     }
 

@@ -554,3 +554,153 @@ fn put_in(expr: &mut Expr, name: &str, value: &Expr) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::affine::value as number;
+    use crate::ast::Item;
+
+    const N: i64 = 4;
+
+    /// The right-hand side of `y(i, j) := ..`.
+    fn body(text: &str) -> Term {
+        let (file, found) = crate::parse(&format!("symbols: N\ny(i, j) := {text}\n"));
+        assert!(found.is_empty(), "{found:?}");
+        let rule = file.items.into_iter().find_map(|item| match item {
+            Item::Rule(rule) => Some(rule),
+            _ => None,
+        });
+        rule.unwrap().body
+    }
+
+    fn named(name: &str, (i, j): (i64, i64)) -> i64 {
+        match name {
+            "i" => i,
+            "j" => j,
+            "N" => N,
+            other => panic!("{other}"),
+        }
+    }
+
+    fn of(expr: &Expr, point: (i64, i64)) -> i64 {
+        number(expr, &|name| Some(named(name, point))).unwrap()
+    }
+
+    fn compare(left: i64, operator: CompareOp, right: i64) -> bool {
+        match operator {
+            CompareOp::Eq => left == right,
+            CompareOp::Ne => left != right,
+            CompareOp::Lt => left < right,
+            CompareOp::Le => left <= right,
+            CompareOp::Gt => left > right,
+            CompareOp::Ge => left >= right,
+        }
+    }
+
+    fn holds(comparison: &Comparison, point: (i64, i64)) -> bool {
+        let pairs = comparison.operands.windows(2).zip(&comparison.operators);
+        let mut pairs =
+            pairs.map(|(pair, operator)| (of(&pair[0], point), *operator, of(&pair[1], point)));
+        pairs.all(|(left, operator, right)| compare(left, operator, right))
+    }
+
+    /// What a term is at a point, by the meaning of its functions.
+    fn meant(term: &Term, point: (i64, i64)) -> i64 {
+        let at = |term: &Term| meant(term, point);
+        match term {
+            Term::Index(name) => named(&name.text, point),
+            Term::Number { .. } => whole(term).unwrap(),
+            Term::Sum(parts, _) => parts.iter().map(at).sum(),
+            Term::Product(parts, _) => parts.iter().map(at).product(),
+            Term::Comparison(comparison) => i64::from(holds(comparison, point)),
+            Term::Call { operation, arguments, .. } => {
+                let values: Vec<i64> = match operation {
+                    Operation::Where if at(&arguments[0]) != 0 => vec![at(&arguments[1])],
+                    Operation::Where => vec![at(&arguments[2])],
+                    _ => arguments.iter().map(at).collect(),
+                };
+                match operation {
+                    Operation::Where => values[0],
+                    Operation::Min => values[0].min(values[1]),
+                    Operation::Max => values[0].max(values[1]),
+                    Operation::Function(Function::Abs) => values[0].abs(),
+                    Operation::Function(Function::FloorDivide) => values[0].div_euclid(values[1]),
+                    Operation::Function(Function::Mod) => values[0].rem_euclid(values[1]),
+                    Operation::Compare(operator) => {
+                        i64::from(compare(values[0], *operator, values[1]))
+                    }
+                    other => panic!("{other:?}"),
+                }
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn points() -> impl Iterator<Item = (i64, i64)> {
+        (-6..7).flat_map(|i| (-6..7).map(move |j| (i, j)))
+    }
+
+    #[test]
+    fn one_case_holds_at_each_point() {
+        let symbols = BTreeSet::from(["N".to_string()]);
+        for text in [
+            "abs(i - 2)",
+            "max(i - 1, 0)",
+            "min(max(i + j - 1, 0), N - 1)",
+            "abs(i) + 2 * min(j, 3)",
+            "where(i < j, i, 2 * j)",
+            "where(0 <= i < N, i, -j)",
+            "where(i != j, abs(i), 7)",
+            "abs(abs(i) - 3)",
+            "3 - max(i, j)",
+            "2 - 3 * abs(i - j)",
+            "abs(i - j) // 2",
+            "min(i, j) % 3",
+            "where(abs(i - j) <= 1, i, j)",
+            "N - 1 - abs(N - 1 - i)",
+        ] {
+            let Term::Product(factors, _) = body(&format!("x({text})")) else { panic!("{text}") };
+            let value = factors.iter().find_map(place).unwrap().0;
+            let cases = Cases { symbols: &symbols }.cases(value).expect(text);
+            for point in points() {
+                let own: Vec<&Case> = cases
+                    .iter()
+                    .filter(|case| case.when.iter().all(|one| holds(one, point)))
+                    .collect();
+                assert_eq!(own.len(), 1, "{text} at {point:?}");
+                assert_eq!(of(&own[0].value, point), meant(value, point), "{text} at {point:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn alternatives_hold_where_a_comparison_does() {
+        let symbols = BTreeSet::from(["N".to_string()]);
+        // With the number of alternatives.
+        for (text, count) in [
+            ("(abs(i - j) <= 2)", 1),
+            ("(2 >= abs(i - j))", 1),
+            ("(max(i, j) < min(N, 3))", 1),
+            ("(abs(i) + abs(j) <= 3)", 1),
+            ("(i <= 4 - 2 * abs(j))", 1),
+            ("(3 - abs(i) >= max(j, 0))", 1),
+            ("(abs(i) > 2)", 2),
+            ("(min(i, j) <= 1)", 2),
+            ("(2 * abs(i - j) != 4)", 2),
+            ("(max(i, j) = 2)", 2),
+        ] {
+            let term = body(text);
+            let found = Cases { symbols: &symbols }.alternatives(&term).expect(text);
+            assert_eq!(found.len(), count, "{text}");
+            for point in points() {
+                let all = |one: &&Vec<Comparison>| one.iter().all(|one| holds(one, point));
+                let holding = found.iter().filter(all).count() as i64;
+                assert_eq!(holding, meant(&term, point), "{text} at {point:?}");
+            }
+        }
+        for text in ["(abs(x(i)) <= 2)", "(abs(i) <= 2.5)", "(exp(i) < 3)"] {
+            assert!(Cases { symbols: &symbols }.alternatives(&body(text)).is_none(), "{text}");
+        }
+    }
+}
