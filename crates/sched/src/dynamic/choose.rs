@@ -11,6 +11,7 @@ use dastac_loops::Module;
 use dastac_stur::infer::{Inferred, InferredRule};
 use dastac_stur::{Diagnostic, program::Rule};
 
+use super::gather::outside_of_pairs;
 use super::operands::{self, Stored};
 use super::walked::{Dynamic, Walked};
 use crate::SchedError;
@@ -68,6 +69,25 @@ impl Dynamic<'_> {
                 let copy = self.stored_as(module, stored, rule, walked, (operand, format));
                 walked.kernel.operands[operand] = copy;
             }
+        }
+    }
+
+    /// Has sums outside of the loops over columns where sparse tensors meet in them, and reads tensors in that order.
+    ///
+    /// Before -> after, `C(i, j) := A(i, k) * B(j, k)` with `C` dense: for each `i` and `j` a walk over `k` that both
+    /// have -> for each `i`, all `k` of its row of `A` and all `j` of that column of `B`.
+    pub(super) fn with_sums_outside(
+        &self,
+        module: &mut Module,
+        stored: &mut Vec<Stored>,
+        rule: &InferredRule,
+        walked: &mut Walked,
+    ) {
+        let definition = &self.inferred.program.rules[rule.rule.0];
+        let asked = !definition.order.is_empty() || !definition.schedule.order.is_empty();
+        if let Some(order) = outside_of_pairs(&walked.kernel).filter(|_| !asked) {
+            walked.kernel.order = order;
+            self.follow(module, stored, rule, walked, &|_, _| true);
         }
     }
 

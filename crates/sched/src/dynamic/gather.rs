@@ -138,6 +138,20 @@ pub(super) fn forms(
     Forms { preferred, plain: given.is_none().then_some(plain), others }
 }
 
+/// The loops of a result without a format in an order in which they do not go over pairs of rows and columns that have
+/// nothing in common: `i, k, j` of `A(i, k) * B(j, k)`. Nothing if no sparse factors meet in a sum.
+pub(super) fn outside_of_pairs(kernel: &Kernel) -> Option<Vec<usize>> {
+    let head = &kernel.head;
+    if head.len() < 2 || !kernel.products.iter().all(|product| meets(kernel, product, head)) {
+        return None;
+    }
+    let outside = crossed(kernel, head);
+    let sums = (0..kernel.iterators.len()).filter(|at| !head.contains(at));
+    let (outer, inner) = head.split_at(outside);
+    (!inner.is_empty())
+        .then(|| outer.iter().copied().chain(sums).chain(inner.iter().copied()).collect())
+}
+
 /// The factors of a product whose elements are not all stored.
 fn sparse<'a>(kernel: &'a Kernel, product: &'a Product) -> impl Iterator<Item = &'a Factor> {
     product.factors.iter().filter(|factor| {

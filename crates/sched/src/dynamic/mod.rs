@@ -53,6 +53,7 @@ impl Dynamic<'_> {
                 return Ok((true, walked));
             }
             None => {
+                self.with_sums_outside(module, stored, rule, &mut walked);
                 self.with_gaps_inside(module, stored, rule, &mut walked);
                 self.choose(module, stored, rule, &mut walked, &obstacle)?;
             }
