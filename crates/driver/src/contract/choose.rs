@@ -1,8 +1,8 @@
 //! The steps that are cheapest at given sizes.
 //!
-//! A product is computed in steps if that visits at most half as many points (two thirds, if steps only add up elements
-//! of one operand), where what is written to an intermediate and read again counts as well, and if the intermediates fit
-//! the memory that they may have.
+//! A product is computed in steps if that visits at most half as many points (two thirds, if steps only add up
+//! elements of one operand), where what is written to an intermediate and read again counts as well, and if the
+//! intermediates fit the memory that they may have.
 
 use std::collections::BTreeMap;
 

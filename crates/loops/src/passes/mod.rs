@@ -178,13 +178,12 @@ pub const PASSES: &[Pass] = &[
     },
 ];
 
-/// What complex numbers need before anything else is done with loops.
+/// What complex numbers need before anything else is done with loops, and what computes values once.
 pub const SPLIT_COMPLEX: Sequence =
-    Sequence { name: "split-complex", passes: &["split-planes", "split-complex"] };
+    Sequence { name: "split-complex", passes: &["split-planes", "split-complex", "tabulate"] };
 
-/// What visits only those terms and elements of sums that integers in memory choose, and computes values once.
-pub const PICK: Sequence =
-    Sequence { name: "pick", passes: &["pick", "scatter", "accumulate", "tabulate"] };
+/// What visits only those terms and elements of sums that integers in memory choose.
+pub const PICK: Sequence = Sequence { name: "pick", passes: &["pick", "scatter", "accumulate"] };
 
 /// What short floats need before anything is cut into tiles.
 pub const WIDEN: Sequence = Sequence { name: "widen", passes: &["widen"] };

@@ -15,8 +15,8 @@
 //!
 //! What is left may be a product of matrices. Compilers move what does not depend on an inner loop out of it by
 //! themselves, but not what does not depend on an outer one. It is done for functions that are no instruction, of
-//! elements that the loops do not write and of places, over loops whose ranges are boxes; functions of places alone, also
-//! over boxes around the ranges.
+//! elements that the loops do not write and of places, over loops whose ranges are boxes; functions of places alone,
+//! also over boxes around the ranges.
 
 use crate::ir::*;
 use crate::linear::{flatten_max, flatten_min};
@@ -364,7 +364,8 @@ mod tests {
             }
         "#]].assert_eq(&check(
             &["tabulate"],
-            "for i = 0 to N { for k = 0 to N { C[k] += sum(j = max(0, i - 2) to min(N, i + 1)) A[N * i + j] * cos(index(j * k)) } }",
+            "for i = 0 to N { for k = 0 to N { \
+             C[k] += sum(j = max(0, i - 2) to min(N, i + 1)) A[N * i + j] * cos(index(j * k)) } }",
         ));
     }
 

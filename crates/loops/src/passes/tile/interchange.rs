@@ -63,8 +63,8 @@ pub(super) fn interchange(nest: &Nest, inner: &[VarId], facts: &Facts) -> Option
         levels.push(Level { var: *var, lower, upper });
     }
     levels.reverse();
-    // What is left is about symbols and loops around: that some range inside is not empty. Where that fails, nothing runs
-    // all the same.
+    // What is left is about symbols and loops around: that some range inside is not empty. Where that fails, nothing
+    // runs all the same.
     Some(Nest { levels, ..nest.clone() })
 }
 
