@@ -16,7 +16,7 @@
 //! What is left may be a product of matrices. Compilers move what does not depend on an inner loop out of it by
 //! themselves, but not what does not depend on an outer one. It is done for functions that are no instruction, of
 //! elements that the loops do not write and of places, over loops whose ranges are boxes; functions of places alone,
-//! also over boxes around the ranges.
+//! also over boxes around the ranges, if these are half of the box.
 
 use crate::ir::*;
 use crate::linear::{flatten_max, flatten_min};
@@ -65,6 +65,9 @@ struct Around {
     range: Option<(Index, Index)>,
     /// The same of a range around that of all iterations of others.
     hull: Option<(Index, Index)>,
+    /// All bounds.
+    lowers: Vec<Index>,
+    uppers: Vec<Index>,
 }
 
 impl Around {
@@ -77,12 +80,32 @@ impl Around {
         let (mut lowers, mut uppers) = (Vec::new(), Vec::new());
         lower.iter().for_each(|bound| flatten_max(bound, &mut lowers));
         upper.iter().for_each(|bound| flatten_min(bound, &mut uppers));
-        let low = lowers.into_iter().filter(|bound| free(bound)).reduce(Index::max);
-        let high = uppers.into_iter().filter(|bound| free(bound)).reduce(Index::min);
+        let low = lowers.iter().filter(|bound| free(bound)).cloned().reduce(Index::max);
+        let high = uppers.iter().filter(|bound| free(bound)).cloned().reduce(Index::min);
         let hull = low.zip(high).map(|(low, high)| (low.clone(), high - low));
         let hull = hull.filter(|_| step == 1);
         let range = hull.clone().filter(|_| lower.iter().chain(upper).all(free));
-        Around { var, range, hull }
+        Around { var, range, hull, lowers, uppers }
+    }
+
+    /// How many iterations it has in the middle of the ranges of other loops, those around it; `None` if that is not
+    /// known.
+    fn in_the_middle(&self, others: &[Around]) -> Option<Index> {
+        let middle = |bound: &Index| {
+            let mut bound = bound.clone();
+            for other in others.iter().rev().filter(|other| other.var != self.var) {
+                if bound.mentions(other.var) {
+                    let (low, count) = other.hull.clone()?;
+                    bound = bound.substitute(other.var, &(low + count.floor_div(2)));
+                }
+            }
+            (bound.free_vars().is_empty() && !bound.has_loads()).then_some(bound)
+        };
+        let low = self.lowers.iter().map(middle).collect::<Option<Vec<Index>>>()?;
+        let high = self.uppers.iter().map(middle).collect::<Option<Vec<Index>>>()?;
+        let (low, high) =
+            low.into_iter().reduce(Index::max).zip(high.into_iter().reduce(Index::min))?;
+        Some(high - low)
     }
 }
 
@@ -258,6 +281,13 @@ impl Search<'_> {
         {
             return Some(Value::load(known.buffer, index));
         }
+        // A table of more than what is computed, as of a band's columns, takes longer than it saves.
+        let mut filled_halves = Vec::new();
+        for one in own.iter().filter(|one| one.range.is_none()) {
+            let (half, all) =
+                one.in_the_middle(around).zip(one.hull.clone().map(|(_, all)| all))?;
+            filled_halves.push(all.at_most(half * 2));
+        }
         let name = format!("{}.table", self.target);
         let buffer = self.module.fresh_buffer(name, self.element, size.clone());
         let fresh: Vec<VarId> = ranges.iter().map(|_| self.function.fresh_var("at")).collect();
@@ -281,6 +311,7 @@ impl Search<'_> {
         ];
         let counts = around[..=last].iter().filter_map(|one| Some(one.hull.clone()?.1));
         worth.extend(counts.map(|count| Index::constant(0).less(count)));
+        worth.extend(filled_halves);
         self.tables.push(Table { value: value.clone(), ranges, buffer, size, fill, worth });
         Some(Value::load(buffer, index))
     }
@@ -342,7 +373,7 @@ mod tests {
     #[test]
     fn places_are_computed_for_a_box_around_ranges() {
         expect_test::expect![[r#"
-            if 4 <= N and N * N <= 33554432 and 0 < N {
+            if 4 <= N and N * N <= 33554432 and 0 < N and N <= (min(N, N / 2 + 1) - max(0, N / 2 - 2)) * 2 {
               with C.table of N * N {
                 parallel at = 0 to N {
                   parallel at_1 = 0 to N {
