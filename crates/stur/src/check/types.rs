@@ -264,8 +264,8 @@ fn integers(program: &Program, rule: &Rule) -> Option<(Wrong, &'static str)> {
     let wrong = rule.products.iter().find_map(|product| fraction(program, product))?;
     Some((
         wrong,
-        "integers are sums and products of integers (`a // b` rounds quotients down): make its elements f64, or say how \
-         values become integers, as in `i64(floor(x(i)))`",
+        "integers are sums and products of integers (`a // b` rounds quotients down): make its elements f64, or say \
+         how values become integers, as in `i64(floor(x(i)))`",
     ))
 }
 

@@ -1,9 +1,9 @@
 //! Comparisons of minima, maxima, absolute values and choices of iterators, as comparisons of the iterators themselves,
 //! of which structure is inferred: `(abs(i - j) <= 2)` -> `(i - j <= 2) * (j - i <= 2)`.
 //!
-//! Where that takes several cases, they are summands: `x(max(i - 1, 0))`, which is `x(k) * (max(i - 1, 0) = k)`, becomes
-//! `x(i - 1) * (i - 1 >= 0) + x(0) * (i - 1 < 0)`. A reduction other than a sum has none of that, and neither have
-//! arguments of functions, but for tests that are one case: `where(abs(i - j) <= W, S(i, j), -inf)`.
+//! Where that takes several cases, they are summands: `x(max(i - 1, 0))`, which is `x(k) * (max(i - 1, 0) = k)`,
+//! becomes `x(i - 1) * (i - 1 >= 0) + x(0) * (i - 1 < 0)`. A reduction other than a sum has none of that, and neither
+//! have arguments of functions, but for tests that are one case: `where(abs(i - j) <= W, S(i, j), -inf)`.
 //!
 //! Invariant: of the cases of a value, exactly one holds at each point.
 
