@@ -38,6 +38,23 @@ struct Case {
     value: Expr,
 }
 
+/// What a product is multiplied with in one of several cases.
+#[derive(Clone, Default)]
+struct Summand {
+    when: Vec<Comparison>,
+    /// Names of places of elements, and the expressions that they are.
+    places: Vec<(String, Expr)>,
+}
+
+impl Summand {
+    fn and(&self, other: &Summand) -> Summand {
+        let mut both = self.clone();
+        both.when.extend(other.when.iter().cloned());
+        both.places.extend(other.places.iter().cloned());
+        both
+    }
+}
+
 struct Cases<'s> {
     symbols: &'s BTreeSet<String>,
 }
@@ -100,41 +117,39 @@ impl Cases<'_> {
     /// A product with its comparisons of values as those of iterators; `None` if it has none.
     fn product(&self, factors: Vec<Term>, span: Span) -> Option<Term> {
         let mut plain = Vec::new();
-        let mut cases: Vec<(Vec<Comparison>, Vec<(String, Expr)>)> = vec![(Vec::new(), Vec::new())];
+        let mut summands = vec![Summand::default()];
         let mut found = false;
         for factor in factors {
             let place = place(&factor).and_then(|(value, at)| Some((self.cases(value)?, at)));
-            let own: Vec<(Vec<Comparison>, Option<(String, Expr)>)> = match place {
-                Some((values, at)) => values
-                    .into_iter()
-                    .map(|case| (case.when, Some((at.to_owned(), case.value))))
-                    .collect(),
-                None => match self.alternatives(&factor) {
-                    Some(all) => all.into_iter().map(|all| (all, None)).collect(),
-                    None => {
-                        plain.push(factor);
-                        continue;
-                    }
-                },
+            let own: Option<Vec<Summand>> = match place {
+                Some((values, at)) => {
+                    let one = |case: Case| {
+                        let places = vec![(at.to_owned(), case.value)];
+                        Summand { when: case.when, places }
+                    };
+                    Some(values.into_iter().map(one).collect())
+                }
+                None => self.alternatives(&factor).map(|all| {
+                    let one = |when| Summand { when, places: Vec::new() };
+                    all.into_iter().map(one).collect()
+                }),
             };
-            if cases.len() * own.len() > MOST {
-                plain.push(factor);
-                continue;
+            match own.filter(|own| summands.len() * own.len() <= MOST) {
+                Some(own) => {
+                    found = true;
+                    let with = |one: &Summand| {
+                        let one = one.clone();
+                        own.iter().map(move |other| one.and(other))
+                    };
+                    summands = summands.iter().flat_map(with).collect();
+                }
+                None => plain.push(factor),
             }
-            found = true;
-            let with = |(when, places): &(Vec<Comparison>, Vec<(String, Expr)>)| {
-                let (when, places) = (when.clone(), places.clone());
-                own.iter().map(move |(more, place)| {
-                    let when = when.iter().chain(more).cloned().collect();
-                    (when, places.iter().chain(place).cloned().collect())
-                })
-            };
-            cases = cases.iter().flat_map(with).collect();
         }
         if !found {
             return None;
         }
-        let summands = cases.into_iter().map(|(when, places)| {
+        let summands = summands.into_iter().map(|Summand { when, places }| {
             let mut factors = plain.clone();
             factors.extend(conditions(when));
             for (at, value) in places {
