@@ -580,7 +580,8 @@ mod tests {
 
     /// The right-hand side of `y(i, j) := ..`.
     fn body(text: &str) -> Term {
-        let (file, found) = crate::parse(&format!("symbols: N\ny(i, j) := {text}\n"));
+        let (file, found) =
+            crate::parse(&format!("symbols: N\ny(i, j) := {text}\nx:D(i) := (0 <= i < N)"));
         assert!(found.is_empty(), "{found:?}");
         let rule = file.items.into_iter().find_map(|item| match item {
             Item::Rule(rule) => Some(rule),
@@ -624,7 +625,7 @@ mod tests {
     fn meant(term: &Term, point: (i64, i64)) -> i64 {
         let at = |term: &Term| meant(term, point);
         match term {
-            Term::Index(name) => named(&name.text, point),
+            Term::Index(name) | Term::Access { tensor: name, .. } => named(&name.text, point),
             Term::Number { .. } => whole(term).unwrap(),
             Term::Sum(parts, _) => parts.iter().map(at).sum(),
             Term::Product(parts, _) => parts.iter().map(at).product(),
