@@ -17,6 +17,7 @@ use dastac_driver::driver::Analysis;
 use dastac_loops::machine::Machine;
 use dastac_loops::machine_file;
 use dastac_runtime::symbol_values;
+use dastac_stur::infer::Inferred;
 
 /// The first argument of a process that measures: it reads a job from standard input, and writes a case to standard
 /// output.
@@ -293,6 +294,13 @@ fn run(
     Err((reason, doing))
 }
 
+/// The values of a program's symbols in a job, in declaration order.
+pub(super) fn symbols_of(job: &Job, inferred: &Inferred) -> Result<Vec<i64>, Error> {
+    let names: Vec<String> =
+        inferred.program.symbols.iter().map(|(name, _)| name.clone()).collect();
+    Ok(symbol_values(&names, &job.symbols.iter().cloned().collect())?)
+}
+
 /// The layouts of a job's program. Programs of the structured figure are in the steps that `dastac run` would choose at
 /// these sizes; those that peers compute beside are as they were written.
 pub(super) fn analyse(job: &Job) -> Result<dastac_driver::driver::Laid, Error> {
@@ -300,9 +308,7 @@ pub(super) fn analyse(job: &Job) -> Result<dastac_driver::driver::Laid, Error> {
     if job.checks.is_empty() {
         return Ok(analysis.lay_out()?);
     }
-    let symbols = &analysis.inferred.program.symbols;
-    let names: Vec<String> = symbols.iter().map(|(name, _)| name.clone()).collect();
-    let symbols = symbol_values(&names, &job.symbols.iter().cloned().collect())?;
+    let symbols = symbols_of(job, &analysis.inferred)?;
     let sizes = Sizes { symbols, ..Sizes::default() };
     Ok(analysis.contracted(At::Sizes(&sizes))?.lay_out()?)
 }

@@ -9,7 +9,7 @@ use dastac_runtime::Role;
 use dastac_stur::program::TensorId;
 
 use super::fill::fill;
-use super::job::{Job, analyse, tell};
+use super::job::{Job, analyse, symbols_of, tell};
 use super::kernels::Call;
 use super::peers;
 use super::results::{CaseResults, Footprint};
@@ -20,7 +20,7 @@ use crate::Error;
 use dastac_driver::build::BuildOptions;
 use dastac_driver::driver::{Built, Laid};
 use dastac_driver::run::{Runner, facts};
-use dastac_runtime::{TensorFacts, symbol_values};
+use dastac_runtime::TensorFacts;
 
 /// Measures a job in this process.
 ///
@@ -81,10 +81,7 @@ fn facts_only(job: &Job) -> Result<CaseResults, Error> {
     for _ in 0..3 {
         let laid = analyse(job)?;
         if case.tensors.is_empty() && !job.symbols.is_empty() {
-            let inferred = laid.inferred();
-            let names: Vec<String> =
-                inferred.program.symbols.iter().map(|(name, _)| name.clone()).collect();
-            let symbols = symbol_values(&names, &job.symbols.iter().cloned().collect())?;
+            let symbols = symbols_of(job, laid.inferred())?;
             case.tensors = footprints(&laid, &symbols, &facts(&laid, &symbols)?);
             case.bytes = case.tensors.iter().map(|tensor| tensor.packed).sum();
         }

@@ -237,7 +237,7 @@ impl Builder<'_> {
     /// walk goes over them as over levels with all of their coordinates. `A(i, j) + d(i) * (i = j)` is where `A` has
     /// elements, and at one more. Their conditions count as tested.
     fn ranges(
-        &mut self,
+        &self,
         iterator: usize,
         states: &mut [State],
         sparse: &[Sparse],

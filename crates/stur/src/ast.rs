@@ -520,6 +520,32 @@ pub enum CompareOp {
     Ge,
 }
 
+impl CompareOp {
+    /// Whether it holds of two values.
+    pub fn holds<T: PartialOrd>(self, left: &T, right: &T) -> bool {
+        match self {
+            CompareOp::Eq => left == right,
+            CompareOp::Ne => left != right,
+            CompareOp::Lt => left < right,
+            CompareOp::Le => left <= right,
+            CompareOp::Gt => left > right,
+            CompareOp::Ge => left >= right,
+        }
+    }
+
+    /// What holds of two integers where this does not.
+    pub fn negated(self) -> CompareOp {
+        match self {
+            CompareOp::Eq => CompareOp::Ne,
+            CompareOp::Ne => CompareOp::Eq,
+            CompareOp::Lt => CompareOp::Ge,
+            CompareOp::Ge => CompareOp::Lt,
+            CompareOp::Le => CompareOp::Gt,
+            CompareOp::Gt => CompareOp::Le,
+        }
+    }
+}
+
 /// An integer expression.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Expr {

@@ -413,6 +413,11 @@ impl Program {
 }
 
 impl Rule {
+    /// Whether `iters:` or a schedule gives the order of its loops.
+    pub fn has_order(&self) -> bool {
+        !self.order.is_empty() || !self.schedule.order.is_empty()
+    }
+
     /// The products that determine the dimensions of a head without `:D`: those that bound all of its iterators, if
     /// there are any. The others range over these dimensions in the iterators that they do not bound.
     pub fn bounding(&self) -> impl Iterator<Item = &Product> {

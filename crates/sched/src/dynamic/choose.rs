@@ -84,7 +84,7 @@ impl Dynamic<'_> {
         walked: &mut Walked,
     ) {
         let definition = &self.inferred.program.rules[rule.rule.0];
-        let asked = !definition.order.is_empty() || !definition.schedule.order.is_empty();
+        let asked = definition.has_order();
         if let Some(order) = outside_of_pairs(&walked.kernel).filter(|_| !asked) {
             walked.kernel.order = order;
             self.follow(module, stored, rule, walked, &|_, _| true);
@@ -108,7 +108,7 @@ impl Dynamic<'_> {
         let counts = |product: &Product| {
             !product.absent.is_empty() && others().any(|at| product.mentions(at))
         };
-        let asked = !definition.order.is_empty() || !definition.schedule.order.is_empty();
+        let asked = definition.has_order();
         if asked || !kernel.products.iter().any(counts) {
             return;
         }

@@ -102,7 +102,7 @@ pub(super) fn forms(
     let block = wanted.iter().filter(|at| head(at) && !outer.contains(at));
     let sums = wanted.iter().filter(|at| !head(at));
     let rows: Vec<usize> = sums.chain(outer).chain(block).copied().collect();
-    let asked = !rule.order.is_empty() || !rule.schedule.order.is_empty();
+    let asked = rule.has_order();
     let same = outer.iter().zip(wanted).take_while(|(own, wanted)| own == wanted).count();
     let meets = kernel.products.iter().any(|product| meets(kernel, product, outer));
     let preferred = match asked {

@@ -111,7 +111,7 @@ impl<'a> Translation<'a> {
             zero: self.inferred.program.start(self.rule.head),
         };
         // What the user wants stands; the rest is chosen.
-        if definition.order.is_empty() && definition.schedule.order.is_empty() {
+        if !definition.has_order() {
             kernel.order = early(&kernel, settled(&kernel, kernel.chosen_order()));
         }
         Ok((kernel, tensors))

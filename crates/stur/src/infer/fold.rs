@@ -2,7 +2,7 @@
 
 use dastac_elements::Function;
 
-use crate::ast::{CompareOp, Operation};
+use crate::ast::Operation;
 use crate::program::Scalar;
 
 /// The expression with all parts computed that are numbers. What is multiplied with 0, or divided by it, is 0, since
@@ -97,14 +97,7 @@ fn apply(operation: Operation, of: &[f64]) -> f64 {
         (Operation::Min, [a, b]) => a.min(*b),
         (Operation::Max, [a, b]) => a.max(*b),
         (Operation::Divide, [a, b]) => a / b,
-        (Operation::Compare(operator), [a, b]) => truth(match operator {
-            CompareOp::Eq => a == b,
-            CompareOp::Ne => a != b,
-            CompareOp::Lt => a < b,
-            CompareOp::Le => a <= b,
-            CompareOp::Gt => a > b,
-            CompareOp::Ge => a >= b,
-        }),
+        (Operation::Compare(operator), [a, b]) => truth(operator.holds(a, b)),
         (Operation::Cast(element), [a]) => match element.is_integer() {
             true => element.round(a.trunc()),
             false => element.round(*a),

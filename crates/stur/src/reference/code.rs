@@ -107,14 +107,7 @@ pub(crate) struct Relation {
 impl Relation {
     pub(super) fn holds(&self, values: &[i64]) -> Result<bool, EvalError> {
         let (left, right) = (self.left.eval(values)?, self.right.eval(values)?);
-        Ok(match self.operator {
-            CompareOp::Eq => left == right,
-            CompareOp::Ne => left != right,
-            CompareOp::Lt => left < right,
-            CompareOp::Le => left <= right,
-            CompareOp::Gt => left > right,
-            CompareOp::Ge => left >= right,
-        })
+        Ok(self.operator.holds(&left, &right))
     }
 
     pub(super) fn mentions(&self, wanted: &dyn Fn(usize) -> bool) -> bool {

@@ -250,7 +250,7 @@ fn of_integers(operation: Operation, of: &[i64]) -> Option<i64> {
     Some(match (operation, of) {
         (Operation::Min, [a, b]) => *a.min(b),
         (Operation::Max, [a, b]) => *a.max(b),
-        (Operation::Compare(operator), [a, b]) => compared(operator, a, b).into(),
+        (Operation::Compare(operator), [a, b]) => operator.holds(a, b).into(),
         (Operation::Function(function), of) => return function.eval_integers(of),
         _ => return None,
     })
@@ -291,22 +291,11 @@ fn of_reals(operation: Operation, of: &[Number]) -> Number {
         (Operation::Min | Operation::Max, _) if nan => f64::NAN,
         (Operation::Min, [a, b]) => a.min(*b),
         (Operation::Max, [a, b]) => a.max(*b),
-        (Operation::Compare(operator), [a, b]) => return truth(compared(operator, a, b)),
+        (Operation::Compare(operator), [a, b]) => return truth(operator.holds(a, b)),
         (Operation::Cast(element), [a]) => return Number::Real(*a).stored(element),
         (Operation::Function(function), all) => function.eval(all),
         _ => f64::NAN,
     })
-}
-
-fn compared<T: PartialOrd>(operator: CompareOp, a: &T, b: &T) -> bool {
-    match operator {
-        CompareOp::Eq => a == b,
-        CompareOp::Ne => a != b,
-        CompareOp::Lt => a < b,
-        CompareOp::Le => a <= b,
-        CompareOp::Gt => a > b,
-        CompareOp::Ge => a >= b,
-    }
 }
 
 fn truth(holds: bool) -> Number {

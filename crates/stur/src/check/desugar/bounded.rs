@@ -170,7 +170,7 @@ fn sent(domain: Option<&RuleItem>, rule: &RuleItem, name: &str, conditions: &[Te
 }
 
 /// Has an expression stand for a name.
-fn replace(expr: &mut Expr, name: &str, by: &Expr) {
+pub(super) fn replace(expr: &mut Expr, name: &str, by: &Expr) {
     match &mut expr.kind {
         ExprKind::Name(own) if own == name => *expr = by.clone(),
         ExprKind::Int(_) | ExprKind::Name(_) => {}

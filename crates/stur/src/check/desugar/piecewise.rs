@@ -11,6 +11,7 @@ use std::collections::BTreeSet;
 
 use dastac_elements::Function;
 
+use super::bounded::replace;
 use crate::ast::{
     Aspect, BinaryOp, CompareOp, Comparison, Expr, ExprKind, Name, Operation, PLACE, ReduceOp,
     Reduction, RuleItem, Span, Term,
@@ -315,12 +316,7 @@ impl Cases<'_> {
                         (one.clone(), other.clone())
                     })?;
                     let each = both.into_iter().flat_map(|(when, (one, other))| {
-                        let first = compared(one.clone(), order, other.clone());
-                        let second = compared(one.clone(), negated(order), other.clone());
-                        [(first, one), (second, other)].map(|(condition, value)| {
-                            let when = when.iter().cloned().chain([condition]).collect();
-                            Case { when, value }
-                        })
+                        either(when, compared(one.clone(), order, other.clone()), (one, other))
                     });
                     few(each.collect())
                 })
@@ -329,12 +325,8 @@ impl Cases<'_> {
                 let zero = || Expr { kind: ExprKind::Int(0), span };
                 let own = self.cases(arguments.first()?)?.into_iter();
                 let each = own.flat_map(|Case { when, value }| {
-                    let first = compared(value.clone(), CompareOp::Ge, zero());
-                    let second = compared(value.clone(), CompareOp::Lt, zero());
-                    [(first, value.clone()), (second, negative(value))].map(|(condition, value)| {
-                        let when = when.iter().cloned().chain([condition]).collect();
-                        Case { when, value }
-                    })
+                    let test = compared(value.clone(), CompareOp::Ge, zero());
+                    either(when, test, (value.clone(), negative(value)))
                 });
                 few(each.collect())
             }
@@ -363,7 +355,7 @@ impl Cases<'_> {
                     }
                     Term::Call { operation: Operation::Compare(operator), arguments, .. } => {
                         let [left, right] = arguments.as_slice() else { return None };
-                        let fails = self.each(left, negated(*operator), right)?;
+                        let fails = self.each(left, operator.negated(), right)?;
                         (self.each(left, *operator, right)?, fails)
                     }
                     _ => return None,
@@ -390,6 +382,16 @@ fn drop_places(reduction: &mut Reduction, body: &Term) {
     let left = free(body);
     let stays = |one: &Name| !one.text.contains(PLACE) || left.contains(&one.text);
     reduction.iterators.retain(stays);
+}
+
+/// One value where a comparison of two operands holds, another one where it does not.
+fn either(when: Vec<Comparison>, test: Comparison, (one, other): (Expr, Expr)) -> [Case; 2] {
+    let operators = test.operators.iter().map(|operator| operator.negated()).collect();
+    let fails = Comparison { operators, ..test.clone() };
+    [(test, one), (fails, other)].map(|(test, value)| {
+        let when = when.iter().cloned().chain([test]).collect();
+        Case { when, value }
+    })
 }
 
 /// A list that is not too long.
@@ -463,20 +465,9 @@ fn fails(comparison: &Comparison) -> Vec<Vec<Comparison>> {
     };
     let first = |failing: usize| {
         let before = (0..failing).map(|place| at(place, operators[place]));
-        before.chain([at(failing, negated(operators[failing]))]).collect()
+        before.chain([at(failing, operators[failing].negated())]).collect()
     };
     (0..operators.len()).map(first).collect()
-}
-
-fn negated(operator: CompareOp) -> CompareOp {
-    match operator {
-        CompareOp::Eq => CompareOp::Ne,
-        CompareOp::Ne => CompareOp::Eq,
-        CompareOp::Lt => CompareOp::Ge,
-        CompareOp::Ge => CompareOp::Lt,
-        CompareOp::Le => CompareOp::Gt,
-        CompareOp::Gt => CompareOp::Le,
-    }
 }
 
 fn compared(left: Expr, operator: CompareOp, right: Expr) -> Comparison {
@@ -548,25 +539,12 @@ fn only_in_subscripts(factor: &Term, name: &str) -> bool {
 fn put(factor: &mut Term, name: &str, value: &Expr) {
     match factor {
         Term::Access { subscripts, .. } => {
-            subscripts.iter_mut().for_each(|subscript| put_in(subscript, name, value));
+            subscripts.iter_mut().for_each(|subscript| replace(subscript, name, value));
         }
         Term::Comparison(comparison) => {
-            comparison.operands.iter_mut().for_each(|operand| put_in(operand, name, value));
+            comparison.operands.iter_mut().for_each(|operand| replace(operand, name, value));
         }
         _ => {}
-    }
-}
-
-fn put_in(expr: &mut Expr, name: &str, value: &Expr) {
-    match &mut expr.kind {
-        ExprKind::Int(_) => {}
-        ExprKind::Name(own) if own == name => *expr = value.clone(),
-        ExprKind::Name(_) => {}
-        ExprKind::Neg(inner) => put_in(inner, name, value),
-        ExprKind::Binary(_, left, right) => {
-            put_in(left, name, value);
-            put_in(right, name, value);
-        }
     }
 }
 
@@ -603,22 +581,11 @@ mod tests {
         number(expr, &|name| Some(named(name, point))).unwrap()
     }
 
-    fn compare(left: i64, operator: CompareOp, right: i64) -> bool {
-        match operator {
-            CompareOp::Eq => left == right,
-            CompareOp::Ne => left != right,
-            CompareOp::Lt => left < right,
-            CompareOp::Le => left <= right,
-            CompareOp::Gt => left > right,
-            CompareOp::Ge => left >= right,
-        }
-    }
-
     fn holds(comparison: &Comparison, point: (i64, i64)) -> bool {
         let pairs = comparison.operands.windows(2).zip(&comparison.operators);
         let mut pairs =
             pairs.map(|(pair, operator)| (of(&pair[0], point), *operator, of(&pair[1], point)));
-        pairs.all(|(left, operator, right)| compare(left, operator, right))
+        pairs.all(|(left, operator, right)| operator.holds(&left, &right))
     }
 
     /// What a term is at a point, by the meaning of its functions.
@@ -644,7 +611,7 @@ mod tests {
                     Operation::Function(Function::FloorDivide) => values[0].div_euclid(values[1]),
                     Operation::Function(Function::Mod) => values[0].rem_euclid(values[1]),
                     Operation::Compare(operator) => {
-                        i64::from(compare(values[0], *operator, values[1]))
+                        i64::from(operator.holds(&values[0], &values[1]))
                     }
                     other => panic!("{other:?}"),
                 }
