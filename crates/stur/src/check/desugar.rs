@@ -8,6 +8,7 @@ mod inline;
 mod masked;
 mod names;
 mod piecewise;
+mod placed;
 mod shared;
 
 use std::collections::BTreeSet;
@@ -16,11 +17,12 @@ use bounded::{domain_of, part_of_domain};
 use dastac_elements::{Element, Function};
 use masked::{Inputs, Mask};
 use names::{collect, read, visit_terms};
+use placed::Known;
 use shared::{Canonical, Shared};
 
 use crate::ast::{
-    Aspect, Expr, ExprKind, File, Item, Name, Operation, ReduceOp, RuleItem, Term, TypeItem,
-    is_product,
+    Aspect, Expr, ExprKind, File, Item, Name, Operation, ReduceOp, Reduction, RuleItem, Span, Term,
+    TypeItem, is_product,
 };
 use crate::parser::sums::free;
 
@@ -32,6 +34,8 @@ pub(super) fn reductions(file: &File) -> File {
         taken: BTreeSet::new(),
         symbols: BTreeSet::new(),
         inputs: Inputs::of(file),
+        known: Known::default(),
+        integers: BTreeSet::new(),
         added: Vec::new(),
         shared: Vec::new(),
     };
@@ -50,8 +54,9 @@ pub(super) fn reductions(file: &File) -> File {
             _ => {}
         }
     }
+    work.known = Known::of(file, &work.symbols);
     let mut items = Vec::new();
-    let mut types = Vec::new();
+    let (mut types, mut chosen) = (Vec::new(), Vec::new());
     for item in &file.items {
         match item {
             Item::Rule(rule) if rule.aspect == Aspect::Value => {
@@ -70,12 +75,17 @@ pub(super) fn reductions(file: &File) -> File {
                 };
                 work.within(&head, &rule.iterators.clone(), &mut rule.body, place);
                 let domain = domain_of(file, &rule.tensor.text);
-                for Added { mut part, own, mask, conditions } in work.added.drain(..) {
+                for Added { mut part, own, mask, conditions, chooses } in work.added.drain(..) {
+                    if chooses {
+                        chosen.push(placed::typed(&part.tensor.text, part.span));
+                    }
                     let of = match own {
                         true => read(&part.body),
                         false => vec![head.clone()],
                     };
-                    types.push((of, part.tensor.text.clone(), own));
+                    if !chooses {
+                        types.push((of, part.tensor.text.clone(), own));
+                    }
                     if let Some(mask) = mask {
                         items.extend(work.inputs.restrict(&mut part, &mask).into_iter().flatten());
                     } else {
@@ -105,7 +115,8 @@ pub(super) fn reductions(file: &File) -> File {
         _ => None,
     });
     let rules: Vec<RuleItem> = rules.collect();
-    with_types(&mut items);
+    chosen.extend(work.integers.iter().map(|name| placed::typed(name, Span::default())));
+    with_types(&mut items, chosen);
     for item in &mut items {
         let Item::Types(entries, _) = item else { continue };
         for rule in &rules {
@@ -141,17 +152,27 @@ fn entries_of(item: &Item) -> &[TypeItem] {
     }
 }
 
-/// A place for types where complex numbers are made of real ones and no tensor has a type.
-fn with_types(items: &mut Vec<Item>) {
+/// Adds types of tensors; a place for types, too, where complex numbers are made of real ones and no tensor has a type.
+fn with_types(items: &mut Vec<Item>, added: Vec<TypeItem>) {
     let is_made = |item: &Item| match item {
         Item::Rule(rule) => complex_in(&rule.body, &[]).is_some(),
         _ => false,
     };
-    if let Some(rule) = items.iter().find(|item| is_made(item))
+    if let Some(rule) = items.iter().find(|item| is_made(item) || !added.is_empty())
         && !items.iter().any(|item| matches!(item, Item::Types(..)))
     {
         let span = rule.span();
         items.insert(0, Item::Types(Vec::new(), span));
+    }
+    let first = items.iter_mut().find_map(|item| match item {
+        Item::Types(entries, _) => Some(entries),
+        _ => None,
+    });
+    if let Some(entries) = first {
+        let is_added =
+            |entry: &TypeItem| added.iter().any(|own| own.tensor.text == entry.tensor.text);
+        entries.retain(|entry| !entry.by_default || !is_added(entry));
+        entries.extend(added);
     }
 }
 
@@ -313,6 +334,9 @@ struct Desugar<'f> {
     taken: BTreeSet<String>,
     symbols: BTreeSet<String>,
     inputs: Inputs<'f>,
+    known: Known,
+    /// Inputs without types that choose elements.
+    integers: BTreeSet<String>,
     /// Parts of the rule at hand.
     added: Vec<Added>,
     /// The same of the rule at hand, to be used again.
@@ -328,6 +352,8 @@ struct Added {
     mask: Option<Mask>,
     /// The comparisons that it is multiplied with.
     conditions: Vec<Term>,
+    /// Whether its elements are integers that choose those of other tensors.
+    chooses: bool,
 }
 
 /// Where a term stands.
@@ -390,20 +416,10 @@ impl Desugar<'_> {
             *term = divisor.clone();
             return;
         }
+        self.places(head, iterators, term, &place);
         let Term::Reduced { reduction, body, span } = term else { return };
-        let reduced = |name: &str| reduction.iterators.iter().any(|one| one.text == name);
-        let mut outer: Vec<Name> = Vec::new();
-        let mut add = |name: &str, span| {
-            let known = outer.iter().any(|other| other.text == name);
-            if !known && !reduced(name) && !self.symbols.contains(name) {
-                outer.push(Name { text: name.into(), span });
-            }
-        };
-        visit_terms(body, &mut add);
-        // As in the head, then by appearance.
-        outer.sort_by_key(|name| {
-            iterators.iter().position(|other| other.text == name.text).unwrap_or(iterators.len())
-        });
+        let mut outer = self.outer(iterators, body);
+        outer.retain(|name| reduction.iterators.iter().all(|one| one.text != name.text));
         let mask = match reduction.operator {
             ReduceOp::Sum => masked::fitting(&place.masks, &outer),
             _ => None,
@@ -411,44 +427,88 @@ impl Desugar<'_> {
         if let Some(mask) = &mask {
             outer.clone_from(&mask.iterators);
         }
-        let expression = |name: &String| Expr { kind: ExprKind::Name(name.clone()), span: *span };
-        let element = |tensor: Name, subscripts: &[String]| Term::Access {
-            position: None,
-            tensor,
-            subscripts: subscripts.iter().map(expression).collect(),
-            reciprocal: false,
-            span: *span,
-        };
+        let span = *span;
         let own = own && !is_or;
         // What bounds its iterators here may not do so elsewhere.
         let is_bounded = place.conditions.is_empty() || bounded::open(body, &outer).is_empty();
         let canonical = match &mask {
-            None if is_bounded => Canonical::of(reduction, body, own, &self.symbols),
+            None if is_bounded => {
+                let over = (format!("{own} {:?}", reduction.operator), &reduction.iterators[..]);
+                Canonical::of(over, body, &self.symbols)
+            }
             _ => None,
         };
-        if let Some((tensor, subscripts)) = canonical.as_ref().and_then(|it| it.known(&self.shared))
-        {
-            *term = element(Name { span: *span, ..tensor }, &subscripts);
+        if let Some(element) = self.again(canonical.as_ref(), span) {
+            *term = element;
             return;
         }
-        let name = self.name(head);
-        let tensor = Name { text: name, span: *span };
-        let subscripts: Vec<String> = outer.iter().map(|name| name.text.clone()).collect();
-        self.shared.extend(canonical.and_then(|it| it.shared(&tensor, &subscripts)));
-        let element = element(tensor.clone(), &subscripts);
-        let rule = RuleItem {
-            tensor,
+        let (reduction, body) = (Some(reduction.clone()), (**body).clone());
+        let part = self.part(head, outer, (reduction, body), span);
+        *term = element(&part, canonical, &mut self.shared);
+        let conditions = place.conditions.clone();
+        self.added.push(Added { part, own, mask, conditions, chooses: false });
+    }
+
+    /// Replaces values that choose elements, and are computed of floats, by elements of tensors of integers.
+    fn places(&mut self, head: &str, iterators: &[Name], term: &mut Term, place: &Place) {
+        for value in placed::places(term, &self.known) {
+            let outer = self.outer(iterators, value);
+            if !self.known.bounds(head, value, &outer) {
+                continue;
+            }
+            let span = value.span();
+            let canonical = Canonical::of(("place".into(), &[]), value, &self.symbols);
+            if let Some(element) = self.again(canonical.as_ref(), span) {
+                *value = element;
+                continue;
+            }
+            placed::chosen(value, &self.known, &mut self.integers);
+            let part = self.part(head, outer, (None, placed::integer(value.clone())), span);
+            *value = element(&part, canonical, &mut self.shared);
+            let conditions = place.conditions.clone();
+            self.added.push(Added { part, own: true, mask: None, conditions, chooses: true });
+        }
+    }
+
+    /// The iterators of a term: as in the head, then by appearance.
+    fn outer(&self, iterators: &[Name], term: &Term) -> Vec<Name> {
+        let mut outer: Vec<Name> = Vec::new();
+        visit_terms(term, &mut |name, span| {
+            let known = outer.iter().any(|other| other.text == name);
+            if !known && !self.symbols.contains(name) {
+                outer.push(Name { text: name.into(), span });
+            }
+        });
+        outer.sort_by_key(|name| {
+            iterators.iter().position(|other| other.text == name.text).unwrap_or(iterators.len())
+        });
+        outer
+    }
+
+    /// The element of a part of the rule that is the same.
+    fn again(&self, canonical: Option<&Canonical>, span: Span) -> Option<Term> {
+        let (tensor, subscripts) = canonical?.known(&self.shared)?;
+        Some(access(Name { span, ..tensor }, &subscripts, span))
+    }
+
+    /// A part of the rule of a tensor.
+    fn part(
+        &mut self,
+        head: &str,
+        iterators: Vec<Name>,
+        (reduction, body): (Option<Reduction>, Term),
+        span: Span,
+    ) -> RuleItem {
+        RuleItem {
+            tensor: Name { text: self.name(head), span },
             aspect: Aspect::Value,
-            iterators: outer,
-            reduction: Some(reduction.clone()),
-            body: (**body).clone(),
+            iterators,
+            reduction,
+            body,
             part_of: Some(head.into()),
             summed: Vec::new(),
-            span: *span,
-        };
-        let conditions = place.conditions.clone();
-        self.added.push(Added { part: rule, own, mask, conditions });
-        *term = element;
+            span,
+        }
     }
 
     /// A name that no tensor has.
@@ -462,4 +522,18 @@ impl Desugar<'_> {
             number += 1;
         }
     }
+}
+
+/// The element of a part, which is kept to be used again.
+fn element(part: &RuleItem, canonical: Option<Canonical>, shared: &mut Vec<Shared>) -> Term {
+    let subscripts: Vec<String> = part.iterators.iter().map(|name| name.text.clone()).collect();
+    shared.extend(canonical.and_then(|it| it.shared(&part.tensor, &subscripts)));
+    access(part.tensor.clone(), &subscripts, part.span)
+}
+
+/// An element of a tensor.
+fn access(tensor: Name, subscripts: &[String], span: Span) -> Term {
+    let expression = |name: &String| Expr { kind: ExprKind::Name(name.clone()), span };
+    let subscripts = subscripts.iter().map(expression).collect();
+    Term::Access { position: None, tensor, subscripts, reciprocal: false, span }
 }

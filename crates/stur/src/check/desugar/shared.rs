@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::names::{bound_in, visit_terms};
-use crate::ast::{Name, Reduction, Term};
+use crate::ast::{Name, Term};
 use crate::check::structures::rename_term;
 
 /// A reduction of a rule that is a tensor.
@@ -25,11 +25,11 @@ pub(super) struct Canonical {
 }
 
 impl Canonical {
-    /// None where an iterator has no bounds in the reduction: those that it has elsewhere may be others.
+    /// Of how a body is reduced, and over which iterators; none are needed of what is not reduced. None where an
+    /// iterator has no bounds in the body: those that it has elsewhere may be others.
     pub(super) fn of(
-        reduction: &Reduction,
+        (how, over): (String, &[Name]),
         body: &Term,
-        own: bool,
         symbols: &BTreeSet<String>,
     ) -> Option<Canonical> {
         let mut names: Vec<String> = Vec::new();
@@ -38,7 +38,7 @@ impl Canonical {
                 names.push(name.into());
             }
         });
-        let reduced = |name: &String| reduction.iterators.iter().any(|one| one.text == *name);
+        let reduced = |name: &String| over.iter().any(|one| one.text == *name);
         let free: Vec<String> = names.iter().filter(|name| !reduced(name)).cloned().collect();
         let mut bound = BTreeSet::new();
         bound_in(body, &mut bound);
@@ -50,12 +50,11 @@ impl Canonical {
             names.iter().map(String::as_str).zip(canonical.iter().map(String::as_str)).collect();
         let mut body = body.clone();
         rename_term(&mut body, &renamed);
-        let over: BTreeSet<&str> = reduction
-            .iterators
+        let over: BTreeSet<&str> = over
             .iter()
             .map(|name| renamed.get(name.text.as_str()).copied().unwrap_or(&name.text))
             .collect();
-        let text = format!("{own} {:?} {over:?} {body}", reduction.operator);
+        let text = format!("{how} {over:?} {body}");
         Some(Canonical { text, free })
     }
 
