@@ -4,6 +4,7 @@
 //! expressions. All answers are safe: an overflow or an unknown form gives "not known".
 
 use crate::ir::*;
+use crate::polynomial::{Atom, Polynomial};
 
 /// `sum of coefficient * atom + constant`; atoms distinct, coefficients not zero.
 #[derive(Clone, Debug)]
@@ -353,8 +354,10 @@ impl Facts {
             }
             Condition::Compare(op, left, right) => {
                 let goals = differences(*op, left, right);
-                let proven =
-                    |goal: Option<Linear>| goal.is_some_and(|goal| self.holds(&goal.tightened()));
+                let proven = |goal: Option<Linear>| {
+                    let goal = goal.map(Linear::tightened);
+                    goal.is_some_and(|goal| self.holds(&goal) || self.multiplied(&goal))
+                };
                 goals.into_iter().all(proven)
             }
             Condition::And(list) => list.iter().all(|condition| self.imply(condition)),
@@ -375,6 +378,39 @@ impl Facts {
             }
         }
         known.prove(goal, 3)
+    }
+
+    /// Whether `goal`, in which variables or symbols are multiplied, is not negative by what is known, times what is known
+    /// not to be negative.
+    ///
+    /// Before -> after, where `0 <= h < H` and `0 <= d < D`: `h * D + d < D * H` -> true, as `(H - 1 - h) * D + (D - 1 -
+    /// d)` is not negative.
+    fn multiplied(&self, goal: &Linear) -> bool {
+        let has_products = goal.terms.iter().any(|(atom, _)| matches!(atom, Index::Mul(..)));
+        let goal = has_products.then(|| Polynomial::of(&goal.to_index())).flatten();
+        goal.is_some_and(|goal| self.prove_products(&goal, 2))
+    }
+
+    fn prove_products(&self, goal: &Polynomial, depth: usize) -> bool {
+        let factors = goal.factors();
+        if factors.is_empty() {
+            return Linear::of(&goal.to_index(&[])).is_some_and(|goal| self.holds(&goal));
+        }
+        let is_known = |factor: &&Atom| {
+            Linear::of(&factor.to_index()).is_some_and(|factor| self.prove(&factor, 2))
+        };
+        depth > 0
+            && factors.iter().filter(is_known).any(|factor| {
+                let Some(factor) = Polynomial::of(&factor.to_index()) else { return false };
+                self.list.iter().any(|fact| {
+                    let fact = Polynomial::of(&fact.to_index());
+                    let product = fact.and_then(|fact| fact.times(&factor));
+                    let rest = product
+                        .filter(|product| goal.shares_product(product))
+                        .and_then(|product| goal.plus(&product, -1));
+                    rest.is_some_and(|rest| self.prove_products(&rest, depth - 1))
+                })
+            })
     }
 
     /// Whether `goal` is the sum of at most `depth` facts and a constant that is not negative.

@@ -16,7 +16,7 @@ pub enum Atom {
 }
 
 impl Atom {
-    fn to_index(self) -> Index {
+    pub(crate) fn to_index(self) -> Index {
         match self {
             Atom::Symbol(symbol) => Index::Symbol(symbol),
             Atom::Var(var) => Index::Var(var),
@@ -73,7 +73,7 @@ impl Polynomial {
         Some(Polynomial { terms, divisor }.reduced())
     }
 
-    fn times(&self, other: &Polynomial) -> Option<Polynomial> {
+    pub(crate) fn times(&self, other: &Polynomial) -> Option<Polynomial> {
         let mut terms: BTreeMap<Vec<Atom>, i64> = BTreeMap::new();
         for (left, by) in &self.terms {
             for (right, times) in &other.terms {
@@ -127,6 +127,23 @@ impl Polynomial {
     pub fn degree(&self, var: VarId) -> usize {
         let with = self.terms.keys().filter(|atoms| atoms.contains(&Atom::Var(var)));
         with.map(Vec::len).max().unwrap_or(0)
+    }
+
+    /// What products of two factors and more in it are made of, each once.
+    pub(crate) fn factors(&self) -> Vec<Atom> {
+        let products = self.terms.keys().filter(|atoms| atoms.len() > 1);
+        let mut all: Vec<Atom> = products.flatten().copied().collect();
+        all.sort();
+        all.dedup();
+        all
+    }
+
+    /// Whether both have a product of two factors or more, with coefficients of one sign.
+    pub(crate) fn shares_product(&self, other: &Polynomial) -> bool {
+        self.terms.iter().any(|(atoms, by)| {
+            let same = |times: &i64| (*times > 0) == (*by > 0);
+            atoms.len() > 1 && other.terms.get(atoms).is_some_and(same)
+        })
     }
 
     /// Whether it is zero.

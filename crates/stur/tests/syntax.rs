@@ -1,5 +1,6 @@
 //! Properties of the front end: printing and parsing are inverse, and no text makes it panic.
 
+use dastac_elements::{Element, Function};
 use dastac_stur::ast::{
     Aspect, BinaryOp, CompareOp, Comparison, Directive, Expr, ExprKind, File, FormatItem,
     GroupItem, Item, IterationOrder, LayoutItem, LayoutPart, Name, ReduceOp, Reduction, RuleItem,
@@ -14,7 +15,11 @@ use rand_chacha::rand_core::SeedableRng;
 fn name() -> impl Strategy<Value = Name> {
     let known =
         prop::sample::select(vec!["i", "j", "k", "A", "B", "N", "F", "maxi", "symbols", "e1"]);
-    prop_oneof![9 => known.prop_map(String::from), 1 => "[A-Za-z][A-Za-z0-9_.]{0,6}"]
+    // `u8(i)` is a cast, `exp(i)` a function.
+    let is_free =
+        |text: &String| Element::named(text).is_none() && Function::from_name(text).is_none();
+    let any = "[A-Za-z][A-Za-z0-9_.]{0,6}".prop_filter("a name that is no word", is_free);
+    prop_oneof![9 => known.prop_map(String::from), 1 => any]
         .prop_map(|text| Name { text, span: Span::default() })
 }
 

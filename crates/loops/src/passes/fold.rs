@@ -10,7 +10,7 @@
 //! - `A[i] += 0.0`, `A[i] min= inf` -> nothing
 
 use crate::ir::*;
-use crate::linear::{Facts, flatten_max, flatten_min, only_value};
+use crate::linear::{Facts, flatten_max, flatten_min, only_value, range_conditions};
 
 pub(super) fn run(function: &mut Function, _: &[Buffer]) {
     let mut fold = Fold { facts: Facts::default() };
@@ -254,10 +254,23 @@ impl Fold {
         let (mut lowers, mut uppers) = (Vec::new(), Vec::new());
         lower.iter().for_each(|bound| flatten_max(&self.index(bound), &mut lowers));
         upper.iter().for_each(|bound| flatten_min(&self.index(bound), &mut uppers));
-        let at_most =
-            |low: &Index, high: &Index| self.facts.imply(&low.clone().at_most(high.clone()));
-        retain_strongest(&mut lowers, |weak, strong| at_most(weak, strong));
-        retain_strongest(&mut uppers, |weak, strong| at_most(strong, weak));
+        let at_most = |facts: &Facts, low: &Index, high: &Index| {
+            facts.imply(&low.clone().at_most(high.clone()))
+        };
+        // A range that is empty without a bound stays so.
+        let within = |lowers: &[Index], uppers: &[Index]| {
+            let mut facts = self.facts.clone();
+            range_conditions(lowers, uppers).iter().for_each(|condition| facts.assume(condition));
+            facts
+        };
+        retain_strongest(&mut lowers, |weak, strong| {
+            at_most(&self.facts, weak, strong)
+                || at_most(&within(std::slice::from_ref(strong), &uppers), weak, strong)
+        });
+        retain_strongest(&mut uppers, |weak, strong| {
+            at_most(&self.facts, strong, weak)
+                || at_most(&within(&lowers, std::slice::from_ref(strong)), strong, weak)
+        });
         (lowers, uppers)
     }
 
@@ -477,5 +490,38 @@ mod tests {
         assert!(text.len() < 3_000, "{} bytes: {text}", text.len());
         assert!(text.contains("for j4 = "), "{text}");
         assert!(!text.contains("for i0 = "), "{text}");
+    }
+
+    #[test]
+    fn products_of_ranges_are_bounds() {
+        expect![[r#"
+            for i = 0 to N {
+              for j = 0 to M {
+                C[0] += B[i * M + j]
+              }
+            }
+            for i = 0 to N {
+              for j = 0 to min(M, N * M - 2 * (M * i)) {
+                C[0] += B[i * M + j] * 2.0
+              }
+            }
+            for i = 0 to N {
+              for j = 0 to M {
+                C[0] += B[i * M + j]
+              }
+            }
+            for i = -1 to N {
+              for j = 0 to M {
+                if 0 <= i * M + j {
+                  C[0] += B[i * M + j]
+                }
+              }
+            }
+        "#]].assert_eq(&fold(
+            "for i = 0 to N { for j = max(0, -1 * (i * M)) to min(M, N * M - M * i) { C[0] += B[i * M + j] * 1.0 } }
+             for i = 0 to N { for j = 0 to min(M, N * M - 2 * (M * i)) { C[0] += B[i * M + j] * 2.0 } }
+             for i = 0 to N { for j = 0 to M { if i * M + j < M * N and 0 <= M * i { C[0] += B[i * M + j] * 1.0 } } }
+             for i = -1 to N { for j = 0 to M { if 0 <= i * M + j { C[0] += B[i * M + j] * 1.0 } } }",
+        ));
     }
 }

@@ -6,6 +6,7 @@ mod defaults;
 mod grouped;
 mod inline;
 mod masked;
+mod merged;
 mod names;
 mod piecewise;
 mod placed;
@@ -65,8 +66,10 @@ pub(super) fn reductions(file: &File) -> File {
                 piecewise::rule(&mut rule, &work.symbols);
                 grouped::rule(&mut rule);
                 inline::sums(&mut rule, &work.symbols);
-                let adds = rule.reduction.as_ref().is_none_or(|one| one.operator == ReduceOp::Sum);
                 work.shared.clear();
+                work.extremes(&mut rule);
+                work.merged(file, &mut rule);
+                let adds = rule.reduction.as_ref().is_none_or(|one| one.operator == ReduceOp::Sum);
                 let place = Place {
                     masks: Vec::new(),
                     conditions: Vec::new(),
@@ -75,15 +78,15 @@ pub(super) fn reductions(file: &File) -> File {
                 };
                 work.within(&head, &rule.iterators.clone(), &mut rule.body, place);
                 let domain = domain_of(file, &rule.tensor.text);
-                for Added { mut part, own, mask, conditions, chooses } in work.added.drain(..) {
-                    if chooses {
-                        chosen.push(placed::typed(&part.tensor.text, part.span));
+                for Added { mut part, own, mask, conditions, element } in work.added.drain(..) {
+                    if let Some(Some(element)) = element {
+                        chosen.push(placed::typed(&part.tensor.text, element, part.span));
                     }
                     let of = match own {
                         true => read(&part.body),
                         false => vec![head.clone()],
                     };
-                    if !chooses {
+                    if element.is_none() {
                         types.push((of, part.tensor.text.clone(), own));
                     }
                     if let Some(mask) = mask {
@@ -115,7 +118,9 @@ pub(super) fn reductions(file: &File) -> File {
         _ => None,
     });
     let rules: Vec<RuleItem> = rules.collect();
-    chosen.extend(work.integers.iter().map(|name| placed::typed(name, Span::default())));
+    chosen.extend(
+        work.integers.iter().map(|name| placed::typed(name, Element::I64, Span::default())),
+    );
     with_types(&mut items, chosen);
     for item in &mut items {
         let Item::Types(entries, _) = item else { continue };
@@ -352,8 +357,8 @@ struct Added {
     mask: Option<Mask>,
     /// The comparisons that it is multiplied with.
     conditions: Vec<Term>,
-    /// Whether its elements are integers that choose those of other tensors.
-    chooses: bool,
+    /// The type of its elements, whatever it reads: of `None` within, that of tensors of which none is said.
+    element: Option<Option<Element>>,
 }
 
 /// Where a term stands.
@@ -446,7 +451,88 @@ impl Desugar<'_> {
         let part = self.part(head, outer, (reduction, body), span);
         *term = element(&part, canonical, &mut self.shared);
         let conditions = place.conditions.clone();
-        self.added.push(Added { part, own, mask, conditions, chooses: false });
+        self.added.push(Added { part, own, mask, conditions, element: None });
+    }
+
+    /// The least or largest of integers that do not all fit in the head, as one of i64 that is stored in the head.
+    ///
+    /// Before -> after, where `A` has i64 and `m` has u8: `m(i) := min(j) A(i, j)` -> `m(i) := m.1(i)`.
+    fn extremes(&mut self, rule: &mut RuleItem) {
+        let head = rule.tensor.text.clone();
+        let is_extreme = |one: &&Reduction| matches!(one.operator, ReduceOp::Min | ReduceOp::Max);
+        if let Some(reduction) = rule.reduction.as_ref().filter(is_extreme).cloned()
+            && self.known.wraps(&head, &rule.body)
+        {
+            let (body, span) = (rule.body.clone(), rule.span);
+            let part = self.part(&head, rule.iterators.clone(), (Some(reduction), body), span);
+            (rule.reduction, rule.body) = (None, element(&part, None, &mut self.shared));
+            let conditions = Vec::new();
+            self.added.push(Added {
+                part,
+                own: true,
+                mask: None,
+                conditions,
+                element: Some(Some(Element::I64)),
+            });
+        }
+    }
+
+    /// Sums before what a head merges, and copies what subscripts merge in products of several tensors.
+    fn merged(&mut self, file: &File, rule: &mut RuleItem) {
+        let head = rule.tensor.text.clone();
+        let before = match self.known.is_sparse(&head) {
+            true => None,
+            false => merged::head(file, &self.symbols, rule),
+        };
+        let mut body = match &before {
+            Some((_, body, _)) => body.clone(),
+            None => rule.body.clone(),
+        };
+        let reduces = rule.reduction.as_ref().is_some_and(|one| one.operator != ReduceOp::Sum);
+        let products: &mut [Term] = match &mut body {
+            _ if reduces => &mut [],
+            Term::Sum(products, _) => products,
+            other => std::slice::from_mut(other),
+        };
+        for product in products {
+            for (at, iterators, bounds) in merged::copied(file, &self.symbols, product) {
+                let Term::Product(factors, _) = &mut *product else { continue };
+                let Some(factor) = factors.get_mut(at) else { continue };
+                let Term::Access { tensor, .. } = &*factor else { continue };
+                if self.known.is_sparse(&tensor.text) {
+                    continue;
+                }
+                let like = self.known.element(&tensor.text);
+                let span = factor.span();
+                let mut all = vec![factor.clone()];
+                all.extend(bounds);
+                let part = self.part(&head, iterators, (None, Term::Product(all, span)), span);
+                *factor = element(&part, None, &mut self.shared);
+                self.add(part, Some(like));
+            }
+        }
+        match before {
+            Some((iterators, _, conditions)) => {
+                let span = rule.span;
+                let own: BTreeSet<&str> = iterators.iter().map(|name| name.text.as_str()).collect();
+                let reduction = rule.reduction.take().map(|mut reduction| {
+                    reduction.iterators.retain(|name| !own.contains(name.text.as_str()));
+                    reduction
+                });
+                let part = self.part(&head, iterators.clone(), (reduction, body), span);
+                let mut factors = vec![element(&part, None, &mut self.shared)];
+                factors.extend(conditions);
+                rule.body = Term::Product(factors, span);
+                self.add(part, None);
+            }
+            None => rule.body = body,
+        }
+    }
+
+    /// Adds a part that is of the type of the head, or of one that is given.
+    fn add(&mut self, part: RuleItem, element: Option<Option<Element>>) {
+        let conditions = Vec::new();
+        self.added.push(Added { part, own: false, mask: None, conditions, element });
     }
 
     /// Replaces values that choose elements, and are computed of floats, by elements of tensors of integers.
@@ -466,7 +552,13 @@ impl Desugar<'_> {
             let part = self.part(head, outer, (None, placed::integer(value.clone())), span);
             *value = element(&part, canonical, &mut self.shared);
             let conditions = place.conditions.clone();
-            self.added.push(Added { part, own: true, mask: None, conditions, chooses: true });
+            self.added.push(Added {
+                part,
+                own: true,
+                mask: None,
+                conditions,
+                element: Some(Some(Element::I64)),
+            });
         }
     }
 

@@ -183,7 +183,7 @@ pub(super) fn replace(expr: &mut Expr, name: &str, by: &Expr) {
 }
 
 /// The comparisons of a `:D` that are about one of its iterators alone, by another name.
-fn alone(domain: &RuleItem, at: usize, name: &str) -> Vec<Term> {
+pub(super) fn alone(domain: &RuleItem, at: usize, name: &str) -> Vec<Term> {
     let Some(own) = domain.iterators.get(at) else { return Vec::new() };
     let factors = match &domain.body {
         Term::Product(factors, _) => factors.as_slice(),

@@ -22,8 +22,10 @@ const NOWHERE: f64 = -((1u64 << 62) as f64);
 /// What is known of the elements of the tensors of a file.
 #[derive(Default)]
 pub(super) struct Known {
-    /// The types that are said of each tensor.
+    /// The types that are said of each tensor,
     said: BTreeMap<String, Element>,
+    /// and of all of which none is said.
+    others: Option<Element>,
     /// Tensors with rules.
     computed: BTreeSet<String>,
     /// Tensors with a `:D`.
@@ -66,7 +68,7 @@ impl Known {
                 said.insert(tensor.clone(), element);
             }
         }
-        Known { said, computed, bounded, sparse, symbols: symbols.clone() }
+        Known { said, others, computed, bounded, sparse, symbols: symbols.clone() }
     }
 
     /// Whether iterators of a value in a rule are bound by what it reads, or may be by the `:D` of the head.
@@ -74,6 +76,30 @@ impl Known {
         let mut bound = BTreeSet::new();
         bound_in(value, &mut bound);
         self.bounded.contains(head) || iterators.iter().all(|name| bound.contains(&name.text))
+    }
+
+    /// The type that is said of a tensor, or of all others.
+    pub(super) fn element(&self, tensor: &str) -> Option<Element> {
+        self.said.get(tensor).copied().or(self.others)
+    }
+
+    /// Whether a tensor has a format.
+    pub(super) fn is_sparse(&self, tensor: &str) -> bool {
+        self.sparse.contains(tensor)
+    }
+
+    /// Whether integers that a rule computes may not fit in its head, which has integers and no format.
+    pub(super) fn wraps(&self, head: &str, value: &Term) -> bool {
+        let own = self.said.get(head);
+        let own =
+            own.filter(|own| own.is_integer() && !matches!(own, Element::I64 | Element::Bool));
+        let fits = |own: &Element| match value {
+            Term::Access { tensor, position: None, reciprocal: false, .. } => {
+                self.said.get(&tensor.text).is_some_and(|of| of == own || *of == Element::Bool)
+            }
+            _ => false,
+        };
+        own.is_some_and(|own| !fits(own)) && !self.sparse.contains(head)
     }
 
     /// Whether a term is a number or symbol.
@@ -243,10 +269,10 @@ pub(super) fn chosen(value: &Term, known: &Known, found: &mut BTreeSet<String>) 
     parts.iter().for_each(|part| chosen(part, known, found));
 }
 
-/// The type of such tensors.
-pub(super) fn typed(tensor: &str, span: Span) -> TypeItem {
+/// The type of a tensor.
+pub(super) fn typed(tensor: &str, element: Element, span: Span) -> TypeItem {
     let name = |text: &str| Name { text: text.into(), span };
-    TypeItem { tensor: name(tensor), element: name("i64"), by_default: false }
+    TypeItem { tensor: name(tensor), element: name(element.name()), by_default: false }
 }
 
 #[cfg(test)]
