@@ -301,7 +301,9 @@ mod tests {
         if x.len() != y.len() || !x.iter().zip(&y).all(close) {
             return Err(format!("{x:?}\n{y:?}\n{symbols:?}\n{before}\n{after}"));
         }
-        let ints = |data: &[Data]| data.iter().filter_map(Data::as_int).flatten().sum::<i64>();
+        let ints = |data: &[Data]| -> Vec<i64> {
+            data.iter().filter_map(Data::as_int).flatten().copied().collect()
+        };
         if ints(&expected) != ints(&found) {
             return Err(format!("integers differ\n{before}\n{after}"));
         }

@@ -4,6 +4,7 @@
 //! - `sum(k = 0 to M) compare(K[i] + 1.0 == index(k)) * A[k]` -> `sum(k = max(0, min(K[i], ..) + 1) to ..) A[k]`
 //! - `max(k = 0 to M) select(compare(K[i] == index(k)), A[k], -inf)` -> `max(k = ..) A[k]`
 //! - `sum(k = 0 to M) compare(min(K[i], 7.0) == index(k)) * A[k]` -> the same sum over `max(0, min(K[i], 7)) to ..`
+//! - `sum(k = 0 to M) compare(K[i] <= index(k)) * A[k]` -> `sum(k = max(0, K[i]) to M) A[k]`
 //! - `sum(k = 0 to M) A[k] * (sum(e = 0 to N) compare(K[e] == index(k)))` -> `sum(e = 0 to N) (sum(k = ..) A[k])`
 //!
 //! The sum has one term, or none where the integer is outside of its range. What is not chosen is no longer multiplied
@@ -56,10 +57,74 @@ fn picked(value: Value, integers: &Integers) -> Value {
             sum.body = body;
         }
         if sum.step == 1 && sum.unroll.is_none() && sum.fetch.is_empty() {
+            while ranged(sum, integers) {}
             narrowed(sum, integers);
         }
     }
     value
+}
+
+/// Leaves the terms that are on one side of an integer, without the test.
+fn ranged(sum: &mut Sum, integers: &Integers) -> bool {
+    let var = sum.var;
+    let find = |test: &Value| side(test, var, integers);
+    let found = match (&sum.body, sum.kind) {
+        (Value::Select(parts), kind) if parts[2] == Value::Const(kind.neutral()) => {
+            without_test(&parts[0], &find).map(|(side, rest)| match rest {
+                Some(rest) => {
+                    let parts = [rest, parts[1].clone(), parts[2].clone()];
+                    (side, Value::Select(Box::new(parts)))
+                }
+                None => (side, parts[1].clone()),
+            })
+        }
+        (body, Reduction::Sum) => {
+            without_test(body, &find).map(|(side, rest)| (side, rest.unwrap_or(Value::Const(1.0))))
+        }
+        _ => None,
+    };
+    let (Some((side, body)), Some(last)) = (found, sum.upper.first().cloned()) else {
+        return false;
+    };
+    match side {
+        Side::From(index) => sum.lower.push(index),
+        Side::After(index) => sum.lower.push(index.min(Index::constant(FAR)) + 1),
+        Side::Below(index) => sum.upper.push(index),
+        Side::UpTo(index) => sum.upper.push(index.min(last - Index::constant(1)) + 1),
+    }
+    sum.body = body;
+    true
+}
+
+/// Where a test of a variable holds.
+enum Side {
+    From(Index),
+    After(Index),
+    Below(Index),
+    UpTo(Index),
+}
+
+/// `K[i]` and later of `K[i] <= index(k)`.
+fn side(test: &Value, var: VarId, integers: &Integers) -> Option<Side> {
+    let Value::Compare(operator, left, right) = test else { return None };
+    let is_var = |value: &Value| matches!(value, Value::FromIndex(Index::Var(own)) if *own == var);
+    let (number, is_left) = match (is_var(left), is_var(right)) {
+        (false, true) => (left, true),
+        (true, false) => (right, false),
+        _ => return None,
+    };
+    let is_integer = |buffer: BufferId| integers.contains_key(&buffer);
+    let Chosen { buffer, offset, .. } = Chosen::of(number, &is_integer)?;
+    // A sum of 64 bits may wrap around to the other side.
+    let wraps = offset != Index::constant(0) && integers.get(&buffer) == Some(&Element::I64);
+    let number = chosen(number, var, integers).filter(|_| !wraps)?;
+    match (operator, is_left) {
+        (Compare::Le, true) | (Compare::Ge, false) => Some(Side::From(number)),
+        (Compare::Lt, true) | (Compare::Gt, false) => Some(Side::After(number)),
+        (Compare::Gt, true) | (Compare::Lt, false) => Some(Side::Below(number)),
+        (Compare::Ge, true) | (Compare::Le, false) => Some(Side::UpTo(number)),
+        _ => None,
+    }
 }
 
 /// The sum over the terms of a sum inside of it that choose those of its own.
@@ -177,32 +242,33 @@ fn choice(sum: &Sum, integers: &Integers) -> Option<(Index, Value)> {
             Some((chosen_by, chosen.clone()))
         }
         (body, Reduction::Sum) => {
-            let (index, rest) = without_test(body, sum.var, integers)?;
+            let find = |test: &Value| integer(test, sum.var, integers);
+            let (index, rest) = without_test(body, &find)?;
             Some((index, rest.unwrap_or(Value::Const(1.0))))
         }
         _ => None,
     }
 }
 
-/// The integer of the first test among the factors of a product, and the product without it.
-fn without_test(body: &Value, var: VarId, integers: &Integers) -> Option<(Index, Option<Value>)> {
-    if let Some(index) = integer(body, var, integers) {
-        return Some((index, None));
+/// What is found of the first test among the factors of a product, and the product without it.
+fn without_test<T>(body: &Value, find: &dyn Fn(&Value) -> Option<T>) -> Option<(T, Option<Value>)> {
+    if let Some(found) = find(body) {
+        return Some((found, None));
     }
     match body {
         Value::Mul(left, right) => {
-            if let Some((index, rest)) = without_test(left, var, integers) {
+            if let Some((found, rest)) = without_test(left, find) {
                 let product = |rest: Value| Value::Mul(Box::new(rest), right.clone());
-                return Some((index, Some(rest.map_or_else(|| (**right).clone(), product))));
+                return Some((found, Some(rest.map_or_else(|| (**right).clone(), product))));
             }
-            let (index, rest) = without_test(right, var, integers)?;
+            let (found, rest) = without_test(right, find)?;
             let product = |rest: Value| Value::Mul(left.clone(), Box::new(rest));
-            Some((index, Some(rest.map_or_else(|| (**left).clone(), product))))
+            Some((found, Some(rest.map_or_else(|| (**left).clone(), product))))
         }
         Value::Div(left, right) => {
-            let (index, rest) = without_test(left, var, integers)?;
+            let (found, rest) = without_test(left, find)?;
             let rest = rest.unwrap_or(Value::Const(1.0));
-            Some((index, Some(Value::Div(Box::new(rest), right.clone()))))
+            Some((found, Some(Value::Div(Box::new(rest), right.clone()))))
         }
         _ => None,
     }
@@ -216,8 +282,13 @@ fn integer(test: &Value, var: VarId, integers: &Integers) -> Option<Index> {
         (Value::FromIndex(Index::Var(own)), element) if *own == var => element,
         _ => return None,
     };
+    chosen(element, var, integers)
+}
+
+/// The integer that a value is, if the variable does not say which.
+fn chosen(value: &Value, var: VarId, integers: &Integers) -> Option<Index> {
     let is_integer = |buffer: BufferId| integers.contains_key(&buffer);
-    let Chosen { buffer, index, offset } = Chosen::of(element, &is_integer)?;
+    let Chosen { buffer, index, offset } = Chosen::of(value, &is_integer)?;
     if index.mentions(var) || offset.mentions(var) {
         return None;
     }
@@ -227,9 +298,13 @@ fn integer(test: &Value, var: VarId, integers: &Integers) -> Option<Index> {
         Index::Const(0) => Some(element),
         Index::Const(by) if by > 0 => Some(element.min(Index::constant(i64::MAX - by)) + by),
         Index::Const(by) => Some(element.max(Index::constant(i64::MIN - by)) + by),
-        _ => None,
+        // Variables and sizes are smaller.
+        by => Some(element.max(Index::constant(-FAR)).min(Index::constant(FAR)) + by),
     }
 }
+
+/// No place in a tensor, nor its sum with a variable or a size.
+const FAR: i64 = 1 << 62;
 
 /// An integer in memory that chooses: `K[i] + offset`.
 pub(super) struct Chosen {
@@ -284,8 +359,9 @@ mod tests {
             "module(N, M)
             buffer A : f64[M]
             buffer K : i64[N]
+            buffer L : i32[N]
             buffer C : f64[N]
-            func f(in A, in K, out C) {
+            func f(in A, in K, in L, out C) {
               for i = 0 to N {
                 C[i] = 2.0 * (sum(k = 0 to M) A[k] * compare(K[i] == index(k)) / 4.0)
                 C[i] += sum(k = 1 to M) compare(index(k) == K[i])
@@ -295,6 +371,12 @@ mod tests {
                 C[i] max= max(k = 0 to M) select(compare(K[i] == index(k)), A[k], -9.0)
                 C[i] max= max(k = 0 to M) select(compare(K[i] == index(k)), A[k], -inf)
                 C[i] += sum(k = 0 to M) A[k] * (sum(e = 0 to N if e != i) compare(K[e] == index(k)) * C[i]) / 2.0
+                C[i] += sum(k = 0 to M) A[k] * (sum(e = 0 to 2) compare(K[i] + index(e) == index(k)))
+                C[i] += sum(k = 0 to M) A[k] * compare(K[i] <= index(k)) * compare(index(k) < K[max(i - 1, 0)])
+                C[i] += sum(k = 0 to M) compare(index(k) <= L[i] + 1.0)
+                C[i] max= max(k = 0 to M) select(compare(index(k) > K[i]), A[k], -inf)
+                C[i] min= min(k = 0 to M) select(compare(index(k) >= L[i]) * compare(A[k] < 3.0), A[k], inf)
+                C[i] += sum(k = 0 to M) compare(index(k) <= K[i] + 1.0)
               }
             }",
         )
@@ -313,13 +395,24 @@ mod tests {
                 C[i] max= max(k = 0 to M) select(compare(K[i] == index(k)), A[k], -9.0)
                 C[i] max= max(k = max(0, K[i]) to min(M, min(K[i], M - 1) + 1)) A[k]
                 C[i] += sum(e = 0 to N if e != i) sum(k = max(0, K[e]) to min(M, min(K[e], M - 1) + 1)) A[k] * C[i] / 2.0
+                C[i] += sum(e = 0 to 2) sum(k = max(0, min(max(K[i], -4611686018427387904), 4611686018427387904) + e) to min(M, min(min(max(K[i], -4611686018427387904), 4611686018427387904) + e, M - 1) + 1)) A[k]
+                C[i] += sum(k = max(0, K[i]) to min(M, K[max(i - 1, 0)])) A[k]
+                C[i] += sum(k = 0 to min(M, min(min(L[i], 9223372036854775806) + 1, M - 1) + 1)) 1.0
+                C[i] max= max(k = max(0, min(K[i], 4611686018427387904) + 1) to M) A[k]
+                C[i] min= min(k = max(0, L[i]) to M) select(compare(A[k] < 3.0), A[k], inf)
+                C[i] += sum(k = 0 to M) compare(index(k) <= K[i] + 1.0)
               }
             }
         "#]]
         .assert_eq(&text[text.find("  for").unwrap()..]);
         for chosen in [[0, 3, 2], [-5, 4, i64::MAX], [i64::MIN, 1, 1]] {
             let a = Data::Float(vec![1.0, 2.0, 4.0, 8.0]);
-            let data = [a, Data::Int(chosen.to_vec()), Data::Float(vec![0.0; 3])];
+            let data = [
+                a,
+                Data::Int(chosen.to_vec()),
+                Data::Int(vec![1, -7, 3]),
+                Data::Float(vec![0.0; 3]),
+            ];
             compare(&before, &after, &[3, 4], &data).unwrap();
         }
     }

@@ -78,7 +78,7 @@ fn scattered(outer: &For, is_outermost: bool, module: &mut Module) -> Option<Vec
             sent(outer, only, &[], how, &module.buffers)
         };
         let found = summed(outer, &module.buffers).or_else(|| {
-            let kinds = [Reduction::Sum, Reduction::Min, Reduction::Max];
+            let kinds = [Reduction::Sum, Reduction::Product, Reduction::Min, Reduction::Max];
             Some(vec![kinds.into_iter().find_map(here)?])
         });
         return found.or_else(|| Some(vec![is_outermost.then(|| apart(outer, module))??]));
@@ -277,7 +277,7 @@ fn parts(store: &Store, var: VarId, buffers: &[Buffer]) -> Option<Parts> {
     let is_set = store.mode == StoreMode::Set;
     let joins = |kind| is_set || store.mode.reduction() == Some(kind);
     match &store.value {
-        Value::Sum(sum) if matches!(sum.kind, Reduction::Min | Reduction::Max) => {
+        Value::Sum(sum) if sum.kind != Reduction::Sum => {
             let search = search(sum.kind, false);
             let terms = vec![search.terms(&store.value).filter(|_| joins(sum.kind))?];
             let first = is_set.then(|| Value::Const(sum.kind.neutral_in(element)));
@@ -399,8 +399,12 @@ impl Search<'_> {
             let mut neutral = vec![kind.neutral(), kind.neutral_in(element)];
             neutral.extend(self.how.from_zero.then_some(0.0));
             let is_neutral = matches!(other, Value::Const(value) if neutral.contains(value));
-            let given = self.given(test).filter(|_| is_neutral)?;
-            let value = if given.is_computed() { value.clone() } else { chosen.clone() };
+            let (given, rest) = self.tested(test).filter(|_| is_neutral)?;
+            let value = match rest {
+                _ if given.is_computed() => value.clone(),
+                None => chosen.clone(),
+                Some(rest) => Value::Select(Box::new([rest, chosen.clone(), other.clone()])),
+            };
             return Some((given, value));
         }
         if !self.how.from_zero {
@@ -428,6 +432,25 @@ impl Search<'_> {
                 self.taken(left).map(|(given, left)| (given, left / (**right).clone()))
             }
             _ => None,
+        }
+    }
+
+    /// The integer of a test among those that are multiplied, and the others.
+    fn tested(&self, test: &Value) -> Option<(Given, Option<Value>)> {
+        if let Some(given) = self.given(test) {
+            return Some((given, None));
+        }
+        let Value::Mul(left, right) = test else { return None };
+        let with = |rest: Option<Value>, other: &Value| match rest {
+            Some(rest) => rest * other.clone(),
+            None => other.clone(),
+        };
+        match self.tested(left) {
+            Some((given, rest)) => Some((given, Some(with(rest, right)))),
+            None => {
+                let (given, rest) = self.tested(right)?;
+                Some((given, Some(with(rest, left))))
+            }
         }
     }
 
@@ -708,6 +731,30 @@ mod tests {
                 }
               }
             }
+            parallel k = 0 to M {
+              C[k] = 1.0
+            }
+            if 0 < M {
+              for i = 0 to N {
+                let k = K[i] {
+                  if 0 <= k and k < M {
+                    C[k] *= x[i]
+                  }
+                }
+              }
+            }
+            parallel k = 0 to M {
+              C[k] = -inf
+            }
+            if 0 < M {
+              for i = 0 to N {
+                let k = K[i] {
+                  if 0 <= k and k < M {
+                    C[k] max= select(compare(x[i] > 0.0) * compare(x[i] < 2.0), x[i], -inf)
+                  }
+                }
+              }
+            }
             with C.sums of M zero {
               if 0 < M {
                 for i = 0 to N {
@@ -743,6 +790,8 @@ mod tests {
              for k = 1 to M { C[k] += sum(i = 0 to N) compare(index(k) == K[i] + 1.0) }
              parallel k = 0 to M { C[k] max= max(i = 0 to N) select(compare(K[i] == index(k)), x[i], -inf) }
              parallel k = 0 to M { C[k] = max(0.0, max(i = 0 to N) truth(x[i]) * truth(compare(K[i] == index(k)))) }
+             parallel k = 0 to M { C[k] = product(i = 0 to N) select(compare(K[i] == index(k)), x[i], 1.0) }
+             parallel k = 0 to M { C[k] = max(i = 0 to N) select(compare(x[i] > 0.0) * compare(K[i] == index(k)) * compare(x[i] < 2.0), x[i], -inf) }
              parallel k = 0 to M { C[k] = C[k] * (sum(i = 0 to N) x[i] * compare(K[i] == index(k))) }
              if 0 < N { parallel k = 0 to M { C[k] += 1.0 + (sum(i = 0 to N) x[i] * compare(K[i] == index(k))) / (x[0] + 4.5) } }",
         ));

@@ -3,6 +3,7 @@
 
 mod bounded;
 mod defaults;
+mod gathered;
 mod grouped;
 mod inline;
 mod masked;
@@ -15,15 +16,15 @@ mod shared;
 use std::collections::BTreeSet;
 
 use bounded::{domain_of, part_of_domain};
-use dastac_elements::{Element, Function};
+use dastac_elements::{Element, Function, Kind};
 use masked::{Inputs, Mask};
 use names::{collect, read, visit_terms};
 use placed::Known;
 use shared::{Canonical, Shared};
 
 use crate::ast::{
-    Aspect, Expr, ExprKind, File, Item, Name, Operation, ReduceOp, Reduction, RuleItem, Span, Term,
-    TypeItem, is_product,
+    Aspect, Expr, ExprKind, File, FormatItem, Item, Name, Operation, ReduceOp, Reduction, RuleItem,
+    Span, Term, TypeItem, is_product,
 };
 use crate::parser::sums::free;
 
@@ -70,15 +71,11 @@ pub(super) fn reductions(file: &File) -> File {
                 work.extremes(&mut rule);
                 work.merged(file, &mut rule);
                 let adds = rule.reduction.as_ref().is_none_or(|one| one.operator == ReduceOp::Sum);
-                let place = Place {
-                    masks: Vec::new(),
-                    conditions: Vec::new(),
-                    is_factor: adds,
-                    own: false,
-                };
-                work.within(&head, &rule.iterators.clone(), &mut rule.body, place);
+                work.within(&head, &rule.iterators.clone(), &mut rule.body, Place::of(adds));
                 let domain = domain_of(file, &rule.tensor.text);
-                for Added { mut part, own, mask, conditions, element } in work.added.drain(..) {
+                for Added { mut part, own, mask, conditions, element, items: own_items } in
+                    work.added.drain(..)
+                {
                     if let Some(Some(element)) = element {
                         chosen.push(placed::typed(&part.tensor.text, element, part.span));
                     }
@@ -87,9 +84,12 @@ pub(super) fn reductions(file: &File) -> File {
                         false => vec![head.clone()],
                     };
                     if element.is_none() {
-                        types.push((of, part.tensor.text.clone(), own));
+                        let finite = work.known.has_integers(&head);
+                        types.push((of, part.tensor.text.clone(), (own, finite)));
                     }
-                    if let Some(mask) = mask {
+                    if !own_items.is_empty() {
+                        items.extend(own_items);
+                    } else if let Some(mask) = mask {
                         items.extend(work.inputs.restrict(&mut part, &mask).into_iter().flatten());
                     } else {
                         let own = domain.and_then(|domain| part_of_domain(&rule, domain, &part));
@@ -127,9 +127,10 @@ pub(super) fn reductions(file: &File) -> File {
         for rule in &rules {
             let part = types.iter().find(|(_, part, _)| *part == rule.tensor.text);
             let element = match part {
-                Some((of, _, own)) => {
+                Some((of, _, (own, finite))) => {
                     let found = element_of(of, &rule.body, entries);
-                    found.map(|name| wide(name, rule, *own, (entries, &work.symbols)))
+                    let integers = Integers { entries, symbols: &work.symbols, finite: *finite };
+                    found.map(|name| wide(name, rule, *own, integers))
                 }
                 None => complex_head(rule, entries),
             };
@@ -144,9 +145,33 @@ pub(super) fn reductions(file: &File) -> File {
     for item in &mut items {
         if let Item::Rule(rule) = item {
             squares(&mut rule.body, &entries);
+            let said = entries.iter().find(|entry| entry.tensor.text == rule.tensor.text);
+            if let Some(most) = said.and_then(|entry| largest(&entry.element.text)) {
+                finite(&mut rule.body, most);
+            }
         }
     }
     File { items }
+}
+
+/// The largest number of a type of integers, as far as numbers of programs are exact: what is infinite among them.
+fn largest(element: &str) -> Option<f64> {
+    let element = Element::OF_TENSORS.iter().find(|one| one.name() == element)?;
+    let bits = 8 * element.bytes() as u32;
+    let bits = match element.kind() {
+        Kind::Signed => bits - 1,
+        Kind::Unsigned => bits,
+        _ => return None,
+    };
+    Some(2f64.powi(bits.min(53) as i32) - 1.0)
+}
+
+/// What is infinite among integers is the largest of them.
+fn finite(term: &mut Term, most: f64) {
+    match term {
+        Term::Number { value, .. } if value.is_infinite() => *value = most.copysign(*value),
+        _ => term.parts_mut().iter_mut().for_each(|part| finite(part, most)),
+    }
 }
 
 /// The types that an item says.
@@ -234,12 +259,7 @@ fn element_of(tensors: &[String], body: &Term, entries: &[TypeItem]) -> Option<N
 /// The type in which a part of a rule is stored: one that holds what is computed of elements of this type, as it is
 /// compared, cast or computed with before it is stored in the head. Sums of small integers are i64; what is compared or
 /// cast is i64 or f64, so that it is not rounded; 16-bit floats are f32.
-fn wide(
-    name: Name,
-    rule: &RuleItem,
-    own: bool,
-    (entries, symbols): (&[TypeItem], &BTreeSet<String>),
-) -> Name {
+fn wide(name: Name, rule: &RuleItem, own: bool, integers: Integers<'_>) -> Name {
     let operator = rule.reduction.as_ref().map(|one| one.operator);
     let Some(element) = Element::named(&name.text) else { return name };
     let exact = matches!(operator, Some(ReduceOp::Min | ReduceOp::Max))
@@ -251,7 +271,7 @@ fn wide(
         _ if own && !element.is_integer() => "f64",
         Element::F16 | Element::Bf16 => "f32",
         _ if !element.is_integer() => return name,
-        _ if is_integral(&rule.body, entries, symbols) => "i64",
+        _ if integers.include(&rule.body) => "i64",
         // A head of integers says what is wrong.
         _ if !own => return name,
         _ => "f64",
@@ -259,35 +279,48 @@ fn wide(
     Name { text: text.into(), span: name.span }
 }
 
-/// Whether what is computed of integers is an integer.
-fn is_integral(term: &Term, entries: &[TypeItem], symbols: &BTreeSet<String>) -> bool {
-    let all = |parts: &[Term]| parts.iter().all(|part| is_integral(part, entries, symbols));
-    match term {
-        Term::Access { reciprocal: true, .. } | Term::Number { reciprocal: true, .. } => false,
-        Term::Access { tensor, position, .. } => {
-            let said = entries.iter().find(|entry| entry.tensor.text == tensor.text);
-            let element = said.and_then(|entry| Element::named(&entry.element.text));
-            position.is_some()
-                || symbols.contains(&tensor.text)
-                || element.is_some_and(|element| element.is_integer())
-        }
-        Term::Number { value, .. } => value.fract() == 0.0,
-        Term::Comparison(_) | Term::Index(_) => true,
-        Term::Call { operation, arguments, .. } => match operation {
-            Operation::Compare(_) => true,
-            Operation::Cast(element) => element.is_integer(),
-            Operation::Where => all(&arguments[1..]),
-            Operation::Min | Operation::Max => all(arguments),
-            Operation::Function(Function::Pow) => match &arguments[..] {
-                [base, Term::Number { value, reciprocal: false, .. }] => {
-                    is_product(*value) && is_integral(base, entries, symbols)
-                }
-                _ => false,
+/// What tells of integers.
+#[derive(Clone, Copy)]
+struct Integers<'i> {
+    entries: &'i [TypeItem],
+    symbols: &'i BTreeSet<String>,
+    /// Whether what is infinite is the largest of them.
+    finite: bool,
+}
+
+impl Integers<'_> {
+    /// Whether what is computed of integers is an integer.
+    fn include(self, term: &Term) -> bool {
+        let all = |parts: &[Term]| parts.iter().all(|part| self.include(part));
+        match term {
+            Term::Access { reciprocal: true, .. } | Term::Number { reciprocal: true, .. } => false,
+            Term::Access { tensor, position, .. } => {
+                let said = self.entries.iter().find(|entry| entry.tensor.text == tensor.text);
+                let element = said.and_then(|entry| Element::named(&entry.element.text));
+                position.is_some()
+                    || self.symbols.contains(&tensor.text)
+                    || element.is_some_and(|element| element.is_integer())
+            }
+            Term::Number { value, .. } => {
+                value.fract() == 0.0 || self.finite && value.is_infinite()
+            }
+            Term::Comparison(_) | Term::Index(_) => true,
+            Term::Call { operation, arguments, .. } => match operation {
+                Operation::Compare(_) => true,
+                Operation::Cast(element) => element.is_integer(),
+                Operation::Where => all(&arguments[1..]),
+                Operation::Min | Operation::Max => all(arguments),
+                Operation::Function(Function::Pow) => match &arguments[..] {
+                    [base, Term::Number { value, reciprocal: false, .. }] => {
+                        is_product(*value) && self.include(base)
+                    }
+                    _ => false,
+                },
+                Operation::Function(function) => function.of_integers() && all(arguments),
+                Operation::Divide => false,
             },
-            Operation::Function(function) => function.of_integers() && all(arguments),
-            Operation::Divide => false,
-        },
-        other => all(other.parts()),
+            other => all(other.parts()),
+        }
     }
 }
 
@@ -359,6 +392,16 @@ struct Added {
     conditions: Vec<Term>,
     /// The type of its elements, whatever it reads: of `None` within, that of tensors of which none is said.
     element: Option<Option<Element>>,
+    /// What else is said of it: its dimensions and its format.
+    items: Vec<Item>,
+}
+
+impl Added {
+    /// A part of which nothing else is said.
+    fn of(part: RuleItem) -> Added {
+        let (conditions, items) = (Vec::new(), Vec::new());
+        Added { part, own: false, mask: None, conditions, element: None, items }
+    }
 }
 
 /// Where a term stands.
@@ -372,6 +415,13 @@ struct Place {
     is_factor: bool,
     /// Whether it is of the type of its own.
     own: bool,
+}
+
+impl Place {
+    /// All of the right-hand side of a rule, which adds products or not.
+    fn of(adds: bool) -> Place {
+        Place { masks: Vec::new(), conditions: Vec::new(), is_factor: adds, own: false }
+    }
 }
 
 impl Desugar<'_> {
@@ -451,7 +501,7 @@ impl Desugar<'_> {
         let part = self.part(head, outer, (reduction, body), span);
         *term = element(&part, canonical, &mut self.shared);
         let conditions = place.conditions.clone();
-        self.added.push(Added { part, own, mask, conditions, element: None });
+        self.added.push(Added { own, mask, conditions, ..Added::of(part) });
     }
 
     /// The least or largest of integers that do not all fit in the head, as one of i64 that is stored in the head.
@@ -463,17 +513,12 @@ impl Desugar<'_> {
         if let Some(reduction) = rule.reduction.as_ref().filter(is_extreme).cloned()
             && self.known.wraps(&head, &rule.body)
         {
-            let (body, span) = (rule.body.clone(), rule.span);
+            let (mut body, span) = (rule.body.clone(), rule.span);
+            self.within(&head, &rule.iterators.clone(), &mut body, Place::of(false));
             let part = self.part(&head, rule.iterators.clone(), (Some(reduction), body), span);
             (rule.reduction, rule.body) = (None, element(&part, None, &mut self.shared));
-            let conditions = Vec::new();
-            self.added.push(Added {
-                part,
-                own: true,
-                mask: None,
-                conditions,
-                element: Some(Some(Element::I64)),
-            });
+            let element = Some(Some(Element::I64));
+            self.added.push(Added { element, ..Added::of(part) });
         }
     }
 
@@ -489,12 +534,19 @@ impl Desugar<'_> {
             None => rule.body.clone(),
         };
         let reduces = rule.reduction.as_ref().is_some_and(|one| one.operator != ReduceOp::Sum);
+        if before.is_some() {
+            self.within(&head, &rule.iterators.clone(), &mut body, Place::of(true));
+        }
         let products: &mut [Term] = match &mut body {
             _ if reduces => &mut [],
             Term::Sum(products, _) => products,
             other => std::slice::from_mut(other),
         };
         for product in products {
+            let known = (&self.symbols, &self.known);
+            for gathered in gathered::gathered(file, known, product) {
+                self.gathered(&head, product, gathered);
+            }
             for (at, iterators, bounds) in merged::copied(file, &self.symbols, product) {
                 let Term::Product(factors, _) = &mut *product else { continue };
                 let Some(factor) = factors.get_mut(at) else { continue };
@@ -529,10 +581,31 @@ impl Desugar<'_> {
         }
     }
 
+    /// Replaces a comparison by the matrix that it is.
+    fn gathered(&mut self, head: &str, product: &mut Term, gathered: gathered::Gathered) {
+        let gathered::Gathered { at, iterators, bounds } = gathered;
+        let Term::Product(factors, _) = product else { return };
+        let Some(factor) = factors.get_mut(at) else { return };
+        let mut body = factor.clone();
+        self.within(head, &iterators, &mut body, Place::of(true));
+        let span = factor.span();
+        let part = self.part(head, iterators.to_vec(), (None, body), span);
+        *factor = element(&part, None, &mut self.shared);
+        let domain =
+            RuleItem { aspect: Aspect::Domain, body: Term::Product(bounds, span), ..part.clone() };
+        let format = FormatItem {
+            tensor: part.tensor.clone(),
+            iterators: None,
+            format: Name { text: gathered::FORMAT.into(), span },
+            span,
+        };
+        let items = vec![Item::Rule(domain), Item::Format(format)];
+        self.added.push(Added { items, ..Added::of(part) });
+    }
+
     /// Adds a part that is of the type of the head, or of one that is given.
     fn add(&mut self, part: RuleItem, element: Option<Option<Element>>) {
-        let conditions = Vec::new();
-        self.added.push(Added { part, own: false, mask: None, conditions, element });
+        self.added.push(Added { element, ..Added::of(part) });
     }
 
     /// Replaces values that choose elements, and are computed of floats, by elements of tensors of integers.
@@ -552,13 +625,8 @@ impl Desugar<'_> {
             let part = self.part(head, outer, (None, placed::integer(value.clone())), span);
             *value = element(&part, canonical, &mut self.shared);
             let conditions = place.conditions.clone();
-            self.added.push(Added {
-                part,
-                own: true,
-                mask: None,
-                conditions,
-                element: Some(Some(Element::I64)),
-            });
+            let element = Some(Some(Element::I64));
+            self.added.push(Added { conditions, element, ..Added::of(part) });
         }
     }
 

@@ -369,13 +369,18 @@ impl Checker<'_> {
         Some(rule)
     }
 
-    /// Whether a rule has no reduction, and no iterators but those of its head.
+    /// Whether a rule has no reduction, and no iterators but those of its head and those that values give.
     fn is_elementwise(&self, item: &RuleItem) -> bool {
         let mut all = true;
         let mut positions = Vec::new();
         let of_head = |name: &str| item.iterators.iter().any(|own| own.text == name);
+        // A value chooses one element, and whether any is sent to an element says all of it.
+        let is_sent = item.iterators.iter().any(|own| own.text.contains(PLACE));
         let mut check = |expr: &Expr| {
-            visit_names(expr, &mut |name, _| all &= of_head(name) || self.symbol(name).is_some());
+            visit_names(expr, &mut |name, _| {
+                let is_chosen = is_sent || name.contains(PLACE);
+                all &= of_head(name) || is_chosen || self.symbol(name).is_some();
+            });
         };
         names_of(&item.body, &mut check, &mut positions);
         item.reduction.is_none() && all && positions.is_empty()

@@ -3,26 +3,22 @@
 //!
 //! Before -> after, `y(i) := N * i * a * pi * x(i)` -> `y(i) := N() * i * a() * 3.141592653589793 * x(i)`.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::f64::consts::PI;
 
-use dastac_elements::{Element, Function, Kind};
+use dastac_elements::Function;
 
 use crate::affine::visit_names;
-use crate::ast::{File, Item, Name, Operation, Term, TypeItem};
+use crate::ast::{File, Item, Name, Operation, Term};
 
 /// Writes the names of symbols and scalars in right-hand sides as accesses.
 pub(super) fn resolve(file: &mut File) {
     let (mut symbols, mut tensors) = (BTreeSet::new(), BTreeSet::new());
-    let mut largest_of = BTreeMap::new();
     for item in &file.items {
         match item {
             Item::Symbols(names, _) => symbols.extend(names.iter().map(|name| name.text.clone())),
             Item::Types(entries, _) => {
-                for entry in entries {
-                    tensors.insert(entry.tensor.text.clone());
-                    largest_of.insert(entry.tensor.text.clone(), largest(&entry.element.text));
-                }
+                tensors.extend(entries.iter().map(|entry| entry.tensor.text.clone()));
             }
             Item::Rule(rule) => {
                 tensors.insert(rule.tensor.text.clone());
@@ -38,26 +34,12 @@ pub(super) fn resolve(file: &mut File) {
             rule.iterators.iter().chain(reduced).map(|name| name.text.clone()).collect();
         iterators_of(&rule.body, &mut iterators);
         iterators.retain(|name| !symbols.contains(name));
-        let said = largest_of.get(&rule.tensor.text).or(largest_of.get(TypeItem::OTHERS));
-        let most = said.copied().flatten().unwrap_or(f64::INFINITY);
-        let constants: Vec<(&str, f64)> = [("pi", PI), ("inf", most), ("nan", f64::NAN)]
+        let constants: Vec<(&str, f64)> = [("pi", PI), ("inf", f64::INFINITY), ("nan", f64::NAN)]
             .into_iter()
             .filter(|(name, _)| is_constant(name))
             .collect();
         rewrite(&mut rule.body, &iterators, &constants);
     }
-}
-
-/// The largest number of a type of integers, as far as numbers of programs are exact: what is infinite among them.
-fn largest(element: &str) -> Option<f64> {
-    let element = Element::OF_TENSORS.iter().find(|one| one.name() == element)?;
-    let bits = 8 * element.bytes() as u32;
-    let bits = match element.kind() {
-        Kind::Signed => bits - 1,
-        Kind::Unsigned => bits,
-        _ => return None,
-    };
-    Some(2f64.powi(bits.min(53) as i32) - 1.0)
 }
 
 /// Collects the names of a term that are iterators, or symbols within integer expressions.
@@ -89,11 +71,6 @@ fn rewrite(term: &mut Term, iterators: &BTreeSet<String>, constants: &[(&str, f6
     match term {
         Term::Index(name) if !iterators.contains(&name.text) => {
             *term = scalar(name, constant(&name.text), false);
-        }
-        // What is infinite is written as a number too.
-        Term::Number { value, .. } if value.is_infinite() => {
-            let most = constant("inf").unwrap_or(f64::INFINITY);
-            *value = if *value < 0.0 { -most } else { most };
         }
         Term::Call { operation: Operation::Divide, arguments, .. } => match &arguments[..] {
             [Term::Number { value: 1.0, reciprocal: false, .. }, Term::Index(name)]

@@ -156,15 +156,15 @@ impl Parts {
             }
             false => value,
         };
-        let value = match conditions.is_empty() {
-            true => value,
+        let among = match conditions.is_empty() {
+            true => value.clone(),
             false => {
                 let test = product(conditions.clone(), span);
-                call(Operation::Where, vec![test, value, nothing], span)
+                call(Operation::Where, vec![test, value.clone(), nothing], span)
             }
         };
         let equals = Operation::Compare(CompareOp::Eq);
-        conditions.push(call(equals, vec![value.clone(), self.over(value)], span));
+        conditions.push(call(equals, vec![value, self.over(among)], span));
         let test = product(conditions, span);
         let place = vec![test, index, infinite];
         let reduction = Reduction { operator: ReduceOp::Min, ..self.reduction.clone() };

@@ -58,7 +58,11 @@ impl<R: Read + Seek> Members<R> {
         let of_member =
             |fault: Fault| Fault { reason: format!("array `{name}`: {}", fault.reason), ..fault };
         let header = npy::header(&mut member).map_err(of_member)?;
-        read(&header, &mut member).map_err(of_member)
+        let found = read(&header, &mut member).map_err(of_member)?;
+        // The checksum is compared where a member ends.
+        let end = std::io::copy(&mut member, &mut std::io::sink());
+        end.map_err(|error| of_member(Fault::new(error.to_string())))?;
+        Ok(found)
     }
 
     /// Whether there is an array of this name.

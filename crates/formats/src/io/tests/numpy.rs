@@ -88,9 +88,13 @@ fn numpy_arrays() {
 
 /// A zip file of arrays.
 fn npz_of(members: &[(&str, Vec<u8>)]) -> Vec<u8> {
+    compressed(members, zip::CompressionMethod::Deflated)
+}
+
+fn compressed(members: &[(&str, Vec<u8>)], method: zip::CompressionMethod) -> Vec<u8> {
     let mut zip = zip::ZipWriter::new(io::Cursor::new(Vec::new()));
     for (name, file) in members {
-        let options = zip::write::SimpleFileOptions::default();
+        let options = zip::write::SimpleFileOptions::default().compression_method(method);
         zip.start_file(format!("{name}.npy"), options).unwrap();
         zip.write_all(file).unwrap();
     }
@@ -100,6 +104,16 @@ fn npz_of(members: &[(&str, Vec<u8>)]) -> Vec<u8> {
 fn i32s(numbers: &[i32]) -> Vec<u8> {
     let bytes: Vec<u8> = numbers.iter().flat_map(|number| number.to_le_bytes()).collect();
     npy_of("<i4", &[numbers.len() as u64], &bytes)
+}
+
+#[test]
+fn checksums_are_compared() {
+    let mut file = compressed(&[("a", i32s(&[7, 8, 9]))], zip::CompressionMethod::Stored);
+    assert!(parse(FileKind::Npz, &file).is_ok());
+    let at = file.windows(4).position(|bytes| bytes == 8i32.to_le_bytes()).unwrap();
+    file[at] = 9;
+    let error = parse(FileKind::Npz, &file).unwrap_err();
+    expect!["<bytes>: array `a`: Invalid checksum"].assert_eq(&error.to_string());
 }
 
 #[test]

@@ -93,13 +93,33 @@ impl Known {
         let own = self.said.get(head);
         let own =
             own.filter(|own| own.is_integer() && !matches!(own, Element::I64 | Element::Bool));
-        let fits = |own: &Element| match value {
+        own.is_some_and(|own| !self.fits(value, *own)) && !self.sparse.contains(head)
+    }
+
+    /// Whether a value is an element of a type, or one of a type that this one holds, where conditions hold.
+    fn fits(&self, value: &Term, own: Element) -> bool {
+        let all = |parts: &[Term]| parts.iter().all(|part| self.fits(part, own));
+        match value {
             Term::Access { tensor, position: None, reciprocal: false, .. } => {
-                self.said.get(&tensor.text).is_some_and(|of| of == own || *of == Element::Bool)
+                let of = self.said.get(&tensor.text);
+                of.is_some_and(|of| *of == own || *of == Element::Bool)
+            }
+            Term::Number { value, .. } => value.is_infinite(),
+            Term::Product(factors, _) => {
+                let is_value = |factor: &&Term| {
+                    let compares =
+                        matches!(factor, Term::Call { operation: Operation::Compare(_), .. });
+                    !compares && !factor.is_condition()
+                };
+                let values: Vec<&Term> = factors.iter().filter(is_value).collect();
+                values.len() == 1 && self.fits(values[0], own)
+            }
+            Term::Call { operation: Operation::Where, arguments, .. } => all(&arguments[1..]),
+            Term::Call { operation: Operation::Min | Operation::Max, arguments, .. } => {
+                all(arguments)
             }
             _ => false,
-        };
-        own.is_some_and(|own| !fits(own)) && !self.sparse.contains(head)
+        }
     }
 
     /// Whether a term is a number or symbol.
@@ -133,7 +153,7 @@ impl Known {
     }
 
     /// Whether all elements of a tensor are integers that are said to be.
-    fn has_integers(&self, tensor: &str) -> bool {
+    pub(super) fn has_integers(&self, tensor: &str) -> bool {
         self.said.get(tensor).is_some_and(|element| element.is_integer())
     }
 

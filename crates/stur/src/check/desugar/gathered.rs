@@ -1,0 +1,114 @@
+//! Elements of sparse tensors that integers choose along a dimension that is not stored outermost: where each integer
+//! stands is a sparse matrix of its own, so that no element looks for its place in a row.
+//!
+//! Before -> after, where `A` is in csr: `P(i, j) := A(i, q(j))` -> `P.1(k, j) := (q(j) = k)` in csr, and `P(i, j) :=
+//! A(i, k) * P.1(k, j)`.
+
+use std::collections::BTreeSet;
+
+use super::bounded::{alone, domain_of};
+use super::names::read;
+use super::placed::Known;
+use crate::ast::{CompareOp, ExprKind, File, FormatItem, Item, Name, Operation, PLACE, Term};
+use crate::parser::sums::free;
+
+/// Formats of matrices, with the dimension along which an element's place is known.
+const FORMATS: [(&str, Option<usize>); 5] =
+    [("csr", Some(0)), ("csc", Some(1)), ("dcsr", None), ("dcsc", None), ("coo", None)];
+
+/// The format of such a matrix.
+pub(super) const FORMAT: &str = "csr";
+
+/// A comparison that is to be a matrix.
+pub(super) struct Gathered {
+    /// Its place among the factors.
+    pub(super) at: usize,
+    /// What is chosen, and by which iterator.
+    pub(super) iterators: [Name; 2],
+    /// What bounds both.
+    pub(super) bounds: Vec<Term>,
+}
+
+/// The comparisons of a product that choose elements of sparse matrices so.
+pub(super) fn gathered(
+    file: &File,
+    (symbols, known): (&BTreeSet<String>, &Known),
+    product: &Term,
+) -> Vec<Gathered> {
+    let Term::Product(factors, _) = product else { return Vec::new() };
+    let mut found = Vec::new();
+    for (place, factor) in factors.iter().enumerate() {
+        let Term::Access { tensor, subscripts, position: None, span, .. } = factor else {
+            continue;
+        };
+        let Some(direct) = format_of(file, &tensor.text) else { continue };
+        let Some(domain) = domain_of(file, &tensor.text) else { continue };
+        for (dimension, subscript) in subscripts.iter().enumerate() {
+            let ExprKind::Name(chosen) = &subscript.kind else { continue };
+            if direct == Some(dimension) || !chosen.contains(PLACE) {
+                continue;
+            }
+            let test = factors.iter().enumerate().find_map(|(at, test)| {
+                let Term::Call { operation: Operation::Compare(CompareOp::Eq), arguments, .. } =
+                    test
+                else {
+                    return None;
+                };
+                match &arguments[..] {
+                    [value, Term::Index(name)] if name.text == *chosen => Some((at, value)),
+                    _ => None,
+                }
+            });
+            let Some((at, value)) = test else { continue };
+            let mut by = free(value);
+            by.retain(|name| !symbols.contains(name));
+            let (Some(by), 1) = (by.first().cloned(), by.len()) else { continue };
+            // What is chosen for the elements of a sparse tensor is looked for there.
+            let is_walked = factors.iter().enumerate().any(|(other, factor)| match factor {
+                Term::Access { tensor, .. } => {
+                    (other == place || known.is_sparse(&tensor.text)) && free(factor).contains(&by)
+                }
+                _ => false,
+            });
+            let is_sparse = read(value).iter().any(|tensor| known.is_sparse(tensor));
+            let range = range(file, value, &by);
+            if by.contains(PLACE) || is_walked || is_sparse || range.is_empty() {
+                continue;
+            }
+            let mut bounds = alone(domain, dimension, chosen);
+            if bounds.is_empty() {
+                continue;
+            }
+            bounds.extend(range);
+            let name = |text: &String| Name { text: text.clone(), span: *span };
+            found.push(Gathered { at, iterators: [name(chosen), name(&by)], bounds });
+        }
+    }
+    found
+}
+
+/// The dimension along which elements of a matrix in a format of these are found at once, if there is one.
+fn format_of(file: &File, tensor: &str) -> Option<Option<usize>> {
+    let format = file.items.iter().find_map(|item| match item {
+        Item::Format(format @ FormatItem { iterators: None, .. })
+            if format.tensor.text == tensor =>
+        {
+            Some(format)
+        }
+        _ => None,
+    })?;
+    FORMATS.iter().find(|(name, _)| *name == format.format.text).map(|(_, direct)| *direct)
+}
+
+/// What the dimension says that a value reads with an iterator.
+fn range(file: &File, value: &Term, by: &str) -> Vec<Term> {
+    if let Term::Access { tensor, subscripts, .. } = value
+        && let Some(domain) = domain_of(file, &tensor.text)
+        && let Some(at) =
+            subscripts.iter().position(|one| matches!(&one.kind, ExprKind::Name(own) if own == by))
+    {
+        return alone(domain, at, by);
+    }
+    let parts = value.parts().iter();
+    parts.map(|part| range(file, part, by)).find(|found| !found.is_empty()).unwrap_or_default()
+}
