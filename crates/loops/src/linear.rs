@@ -380,11 +380,11 @@ impl Facts {
         known.prove(goal, 3)
     }
 
-    /// Whether `goal`, in which variables or symbols are multiplied, is not negative by what is known, times what is known
-    /// not to be negative.
+    /// Whether `goal`, in which variables or symbols are multiplied, is not negative by what is known, times what is
+    /// known not to be negative.
     ///
-    /// Before -> after, where `0 <= h < H` and `0 <= d < D`: `h * D + d < D * H` -> true, as `(H - 1 - h) * D + (D - 1 -
-    /// d)` is not negative.
+    /// Before -> after, where `0 <= h < H` and `0 <= d < D`: `h * D + d < D * H` -> true, as neither `(H - 1 - h) * D`
+    /// nor `D - 1 - d` is negative.
     fn multiplied(&self, goal: &Linear) -> bool {
         let has_products = goal.terms.iter().any(|(atom, _)| matches!(atom, Index::Mul(..)));
         let goal = has_products.then(|| Polynomial::of(&goal.to_index())).flatten();

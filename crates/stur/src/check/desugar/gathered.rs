@@ -112,3 +112,62 @@ fn range(file: &File, value: &Term, by: &str) -> Vec<Term> {
     let parts = value.parts().iter();
     parts.map(|part| range(file, part, by)).find(|found| !found.is_empty()).unwrap_or_default()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::placed::tests::rules;
+
+    #[test]
+    fn inner_dimensions_are_chosen_by_matrices() {
+        let found = rules(
+            "symbols: N, M
+            A:D(i, j) := (0 <= i < N) * (0 <= j < M)
+            A:F := csr
+            C:D(i, j) := (0 <= i < N) * (0 <= j < M)
+            C:F := csc
+            p:D(i) := (0 <= i < N)
+            q:D(j) := (0 <= j < M)
+            x:D(j) := (0 <= j < M)
+            P(i, j) := A(p(i), q(j))
+            R(i, j) := C(p(i), q(j))
+            y(i) := A(i, floor(x(j))) * x(j)",
+        );
+        expect_test::expect![[r#"
+            types: y.1 = i64
+            A:F := csr
+            C:F := csc
+            P.1:F := csr
+            P.1(A.at2, j) := (q(j) = A.at2)
+            P(i, j) := A(A.at1, A.at2) * (p(i) = A.at1) * P.1(A.at2, j)
+            R.1:F := csr
+            R.1(C.at1, i) := (p(i) = C.at1)
+            R(i, j) := C(C.at1, C.at2) * R.1(C.at1, i) * (q(j) = C.at2)
+            y.1(j) := i64(where((floor(x(j)) = floor(x(j))), floor(x(j)), -4.611686018427388e18))
+            y.2:F := csr
+            y.2(A.at2_, j) := (y.1(j) = A.at2_)
+            y(i) := A(i, A.at2_) * y.2(A.at2_, j) * x(j)
+        "#]].assert_eq(&found);
+    }
+
+    #[test]
+    fn what_is_walked_stays() {
+        let found = rules(
+            "symbols: N, M
+            A:D(i, j) := (0 <= i < N) * (0 <= j < M)
+            A:F := csr
+            S:D(i, j) := (0 <= i < N) * (0 <= j < M)
+            S:F := csr
+            q:D(j) := (0 <= j < M)
+            P(i, j) := A(q(i), j)
+            d(i) := A(i, q(i))
+            R(i, j) := S(i, j) * A(i, q(j))",
+        );
+        expect_test::expect![[r#"
+            A:F := csr
+            S:F := csr
+            P(i, j) := A(A.at1, j) * (q(i) = A.at1)
+            d(i) := A(i, A.at2) * (q(i) = A.at2)
+            R(i, j) := S(i, j) * A(i, A.at2) * (q(j) = A.at2)
+        "#]].assert_eq(&found);
+    }
+}

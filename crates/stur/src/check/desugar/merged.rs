@@ -1,7 +1,7 @@
 //! Dimensions that iterators divide among them by symbols: `x(j * M + l)`, where `l` is less than `M`.
 //!
-//! - What a head merges is bounded, if nothing else says how long it is: with `X:D(j, k) := (0 <= j < N) * (0 <= k < M)`,
-//!   `y(j * M + k) := X(j, k)` is `y(n) := X(j, k) * (j * M + k = n) * (0 <= n < N * M)`.
+//! - What a head merges is bounded, if nothing else says how long it is: with `X:D(j, k) := (0 <= j < N) * (0 <= k <
+//!   M)`, `y(j * M + k) := X(j, k)` is `y(n) := X(j, k) * (j * M + k = n) * (0 <= n < N * M)`.
 //! - What is summed is summed before: `y(i * M + k) := A(i, j) * X(j, k)` has `y.1(i, k) := A(i, j) * X(j, k)`, and is
 //!   `y(i * M + k) := y.1(i, k)`.
 //! - Where three tensors or more are multiplied, what is read by such subscripts has a copy with one subscript for each
@@ -327,4 +327,50 @@ pub(super) fn copied(
         (merges && own.len() == iterators.len()).then_some((at, iterators, bounds))
     };
     factors.iter().enumerate().filter_map(of).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::placed::tests::rules;
+
+    #[test]
+    fn merged_dimensions_are_taken_apart() {
+        let found = rules(
+            "symbols: N, M, K
+            types: f = f32
+            A:D(i, j) := (0 <= i < N) * (0 <= j < N)
+            B:D(k, l) := (0 <= k < M) * (0 <= l < M)
+            f:D(n) := (0 <= n < N * M)
+            y(i * M + k) := A(i, j) * B(k, l) * f(l + j * M)
+            K(i * M + k, M * j + l) := A(i, j) * B(k, l)
+            z(i * M * K + k * K + c) := B(k, l) * A(i, i) * (0 <= c < K)",
+        );
+        expect_test::expect![[r#"
+            types: f = f32, y.1 = f32
+            y.1(j, l) := f(l + j * M) * (0 <= j < N) * (0 <= l < M)
+            y.2(i, k) := A(i, j) * B(k, l) * y.1(j, l)
+            y(y.at1) := y.2(i, k) * (i * M + k = y.at1) * (0 <= y.at1 < N * M)
+            K(K.at1, K.at2) := A(i, j) * B(k, l) * (i * M + k = K.at1) * (M * j + l = K.at2) * (0 <= K.at1 < N * M) * (0 <= K.at2 < N * M)
+            z.1(i, k, c) := B(k, l) * A(i, i) * (0 <= c < K)
+            z(z.at1) := z.1(i, k, c) * (i * M * K + k * K + c = z.at1) * (0 <= z.at1 < N * M * K)
+        "#]].assert_eq(&found);
+    }
+
+    #[test]
+    fn others_stay() {
+        let found = rules(
+            "symbols: N, M
+            A:D(i, j) := (0 <= i < N) * (0 <= j < N)
+            x:D(n) := (0 <= n < N * M)
+            y:D(n) := (0 <= n < N * M)
+            y(i * M + j) := A(i, j) * A(j, k)
+            z(i) := A(i, j) * A(j, k) * x(k * M + j)
+            w(i, k) := A(i, j) * x(j * M + k) * (0 <= k < M)",
+        );
+        expect_test::expect![[r#"
+            y(y.at1) := A(i, j) * A(j, k) * (i * M + j = y.at1)
+            z(i) := A(i, j) * A(j, k) * x(k * M + j)
+            w(i, k) := A(i, j) * x(j * M + k) * (0 <= k < M)
+        "#]].assert_eq(&found);
+    }
 }

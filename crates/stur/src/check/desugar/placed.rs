@@ -296,13 +296,13 @@ pub(super) fn typed(tensor: &str, element: Element, span: Span) -> TypeItem {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::super::reductions;
     use crate::ast::{Aspect, Item};
     use crate::parse;
 
-    /// The rules that a program has after this, and the types.
-    fn rules(source: &str) -> String {
+    /// The rules that a program has after this, the formats of their heads, and the types.
+    pub(in super::super) fn rules(source: &str) -> String {
         let (file, found) = parse(source);
         assert_eq!(found, []);
         let file = reductions(&file);
@@ -312,7 +312,7 @@ mod tests {
                 Item::Rule(rule) if rule.aspect == Aspect::Value => {
                     text += &format!("{}\n", Item::Rule(rule.clone()));
                 }
-                Item::Types(..) => text += &format!("{item}\n"),
+                Item::Types(..) | Item::Format(_) => text += &format!("{item}\n"),
                 _ => {}
             }
         }
@@ -367,6 +367,7 @@ mod tests {
         );
         expect_test::expect![[r#"
             types: k = i32
+            A:F := csr
             a.1(n) := sum(t.at1_) t(t.at1_) * (floor(k(n) * 2^-1) = t.at1_)
             a(n) := t(t.at1) * (p(n) = t.at1) + t(t.at1_) * (min(q(n), M() + (-1)) = t.at1_) * a.1(n) + t(t.at1) * ((k(n) // M()) = t.at1)
             b(b.at1) := 1 * (floor(A(n, m)) = b.at1)
