@@ -17,6 +17,7 @@ const UNDECIDED: &[(&str, &str, &str, &str)] = &[
     ("maximum_of_shifted_rows", "y", "statements", "a case that is computed once for many points"),
     ("maximum_of_shifted_rows", "y", "executed", "a case that is computed once for many points"),
     ("quantifiers", "s.1", "*", "a case that is computed once for many points"),
+    ("merged_dimensions", "*", "*", "expressions that are not affine"),
     ("not_affine", "*", "*", "expressions that are not affine"),
     ("polyreg3", "A5", "moved", "symmetry in five positions"),
     ("polyreg3", "A6", "moved", "symmetry in six positions"),

@@ -146,7 +146,8 @@ mod tests {
             y.2:F := csr
             y.2(A.at2_, j) := (y.1(j) = A.at2_)
             y(i) := A(i, A.at2_) * y.2(A.at2_, j) * x(j)
-        "#]].assert_eq(&found);
+        "#]]
+        .assert_eq(&found);
     }
 
     #[test]
@@ -168,6 +169,7 @@ mod tests {
             P(i, j) := A(A.at1, j) * (q(i) = A.at1)
             d(i) := A(i, A.at2) * (q(i) = A.at2)
             R(i, j) := S(i, j) * A(i, A.at2) * (q(j) = A.at2)
-        "#]].assert_eq(&found);
+        "#]]
+        .assert_eq(&found);
     }
 }

@@ -371,6 +371,7 @@ mod tests {
             y(y.at1) := A(i, j) * A(j, k) * (i * M + j = y.at1)
             z(i) := A(i, j) * A(j, k) * x(k * M + j)
             w(i, k) := A(i, j) * x(j * M + k) * (0 <= k < M)
-        "#]].assert_eq(&found);
+        "#]]
+        .assert_eq(&found);
     }
 }

@@ -93,7 +93,13 @@ impl Known {
         let own = self.said.get(head);
         let own =
             own.filter(|own| own.is_integer() && !matches!(own, Element::I64 | Element::Bool));
-        own.is_some_and(|own| !self.fits(value, *own)) && !self.sparse.contains(head)
+        let is_integer =
+            |tensor: &String| self.has_integers(tensor) || self.symbols.contains(tensor);
+        // Others have no rule with such a head, and extremes of sums and products have other zeros.
+        own.is_some_and(|own| !self.fits(value, *own))
+            && values(value).is_some_and(|all| all.len() == 1)
+            && read(value).iter().all(is_integer)
+            && !self.sparse.contains(head)
     }
 
     /// Whether a value is an element of a type, or one of a type that this one holds, where conditions hold.
@@ -163,6 +169,19 @@ impl Known {
             Some(element) => element.is_float(),
             None => self.computed.contains(tensor),
         }
+    }
+}
+
+/// What a product is of where its conditions hold; none of a sum.
+fn values(term: &Term) -> Option<Vec<&Term>> {
+    let is_value = |factor: &&Term| {
+        let compares = matches!(factor, Term::Call { operation: Operation::Compare(_), .. });
+        !compares && !factor.is_condition()
+    };
+    match term {
+        Term::Sum(..) => None,
+        Term::Product(factors, _) => Some(factors.iter().filter(is_value).collect()),
+        other => Some(vec![other]),
     }
 }
 
