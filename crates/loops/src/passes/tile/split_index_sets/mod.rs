@@ -45,6 +45,9 @@ const MOST: usize = 10;
 /// The most cuts of one nest for large sizes.
 const MOST_LARGE: usize = 16;
 
+/// Sums in parts have their terms twice: at most so many values and parts of indices of one store.
+const MOST_PARTS: usize = 1 << 13;
+
 /// The pass.
 pub(crate) fn run(module: &mut Module, _: &Context<'_>) {
     for Function { body, vars, hints, .. } in &mut module.functions {
@@ -147,6 +150,11 @@ impl Splitter<'_> {
 
     /// The elements of these loops.
     fn region(&mut self, levels: &[Level], store: &Store) -> Vec<Stmt> {
+        // Nothing is left of nests with selections that cannot be decided.
+        self.undecided |= size(&store.value) > MOST_PARTS;
+        if self.undecided {
+            return Vec::new();
+        }
         let len = self.known.facts.len();
         let Some((levels, store)) = self.known.reduced(levels, store) else {
             self.known.facts.truncate(len);
@@ -223,4 +231,12 @@ impl Splitter<'_> {
             }
         }
     }
+}
+
+/// How many values and parts of indices a value has.
+fn size(value: &Value) -> usize {
+    let mut parts = 0;
+    value.visit(&mut |_| parts += 1);
+    value.visit_indices(&mut |_| parts += 1);
+    parts
 }
