@@ -522,9 +522,13 @@ impl Desugar<'_> {
         }
     }
 
-    /// Sums before what a head merges, and copies what subscripts merge in products of several tensors.
+    /// Sums before what a head merges, and copies what subscripts merge in products of several tensors; but where the
+    /// program says how the loops of the rule are to be.
     fn merged(&mut self, file: &File, rule: &mut RuleItem) {
         let head = rule.tensor.text.clone();
+        if self.known.is_ordered(&head) {
+            return;
+        }
         let before = match self.known.is_sparse(&head) {
             true => None,
             false => merged::head(file, &self.symbols, rule),

@@ -32,6 +32,8 @@ pub(super) struct Known {
     bounded: BTreeSet<String>,
     /// Tensors with formats.
     sparse: BTreeSet<String>,
+    /// Tensors whose rules' loops have an order or a schedule.
+    ordered: BTreeSet<String>,
     symbols: BTreeSet<String>,
 }
 
@@ -40,6 +42,7 @@ impl Known {
         let (mut said, mut others) = (BTreeMap::new(), None);
         let mut computed = BTreeSet::new();
         let (mut bounded, mut sparse) = (BTreeSet::new(), BTreeSet::new());
+        let mut ordered = BTreeSet::new();
         for item in &file.items {
             match item {
                 Item::Types(entries, _) => {
@@ -57,6 +60,12 @@ impl Known {
                 Item::Rule(rule) if rule.aspect == Aspect::Domain => {
                     bounded.insert(rule.tensor.text.clone());
                 }
+                Item::Iters(orders, _) => {
+                    ordered.extend(orders.iter().map(|order| order.head.text.clone()));
+                }
+                Item::Schedule(all, _) => {
+                    ordered.extend(all.iter().map(|one| one.head.text.clone()));
+                }
                 Item::Format(format) => {
                     sparse.insert(format.tensor.text.clone());
                 }
@@ -68,7 +77,7 @@ impl Known {
                 said.insert(tensor.clone(), element);
             }
         }
-        Known { said, others, computed, bounded, sparse, symbols: symbols.clone() }
+        Known { said, others, computed, bounded, sparse, ordered, symbols: symbols.clone() }
     }
 
     /// Whether iterators of a value in a rule are bound by what it reads, or may be by the `:D` of the head.
@@ -81,6 +90,11 @@ impl Known {
     /// The type that is said of a tensor, or of all others.
     pub(super) fn element(&self, tensor: &str) -> Option<Element> {
         self.said.get(tensor).copied().or(self.others)
+    }
+
+    /// Whether the program says in which order the loops of a tensor's rule are, or how they are cut.
+    pub(super) fn is_ordered(&self, tensor: &str) -> bool {
+        self.ordered.contains(tensor)
     }
 
     /// Whether a tensor has a format.
