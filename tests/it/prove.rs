@@ -25,6 +25,7 @@ const UNDECIDED: &[(&str, &str, &str, &str)] = &[
     ("polyreg4", "A6", "moved", "symmetry in six positions"),
     ("polyreg4", "A7", "moved", "symmetry in seven positions"),
     ("polyreg4", "A8", "moved", "symmetry in eight positions"),
+    ("selections_in_sums", "A", "moved", "the union of three planes of a cube"),
 ];
 
 #[test]
