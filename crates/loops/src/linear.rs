@@ -4,7 +4,7 @@
 //! expressions. All answers are safe: an overflow or an unknown form gives "not known".
 
 use crate::ir::*;
-use crate::polynomial::{Atom, Polynomial};
+use crate::polynomial::Polynomial;
 
 /// `sum of coefficient * atom + constant`; atoms distinct, coefficients not zero.
 #[derive(Clone, Debug)]
@@ -386,29 +386,34 @@ impl Facts {
     /// Before -> after, where `0 <= h < H` and `0 <= d < D`: `h * D + d < D * H` -> true, as neither `(H - 1 - h) * D`
     /// nor `D - 1 - d` is negative.
     fn multiplied(&self, goal: &Linear) -> bool {
-        let has_products = goal.terms.iter().any(|(atom, _)| matches!(atom, Index::Mul(..)));
-        let goal = has_products.then(|| Polynomial::of(&goal.to_index())).flatten();
-        goal.is_some_and(|goal| self.prove_products(&goal, 2))
+        if !goal.terms.iter().any(|(atom, _)| matches!(atom, Index::Mul(..))) {
+            return false;
+        }
+        let polynomial = |linear: &Linear| Polynomial::of(&linear.to_index());
+        let Some(goal) = polynomial(goal) else { return false };
+        let facts: Vec<Polynomial> = self.list.iter().filter_map(polynomial).collect();
+        self.prove_products(&goal, &facts, 2)
     }
 
-    fn prove_products(&self, goal: &Polynomial, depth: usize) -> bool {
+    /// Whether a polynomial is not negative, by the facts as polynomials.
+    fn prove_products(&self, goal: &Polynomial, facts: &[Polynomial], depth: usize) -> bool {
         let factors = goal.factors();
         if factors.is_empty() {
             return Linear::of(&goal.to_index(&[])).is_some_and(|goal| self.holds(&goal));
         }
-        let is_known = |factor: &&Atom| {
-            Linear::of(&factor.to_index()).is_some_and(|factor| self.prove(&factor, 2))
-        };
         depth > 0
-            && factors.iter().filter(is_known).any(|factor| {
-                let Some(factor) = Polynomial::of(&factor.to_index()) else { return false };
-                self.list.iter().any(|fact| {
-                    let fact = Polynomial::of(&fact.to_index());
-                    let product = fact.and_then(|fact| fact.times(&factor));
-                    let rest = product
-                        .filter(|product| goal.shares_product(product))
-                        .and_then(|product| goal.plus(&product, -1));
-                    rest.is_some_and(|rest| self.prove_products(&rest, depth - 1))
+            && factors.iter().any(|factor| {
+                let factor = factor.to_index();
+                let is_known = Linear::of(&factor).is_some_and(|factor| self.prove(&factor, 2));
+                let factor = Polynomial::of(&factor).filter(|_| is_known);
+                factor.is_some_and(|factor| {
+                    facts.iter().any(|fact| {
+                        let product = fact.times(&factor);
+                        let rest = product
+                            .filter(|product| goal.shares_product(product))
+                            .and_then(|product| goal.plus(&product, -1));
+                        rest.is_some_and(|rest| self.prove_products(&rest, facts, depth - 1))
+                    })
                 })
             })
     }

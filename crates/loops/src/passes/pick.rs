@@ -113,11 +113,11 @@ fn side(test: &Value, var: VarId, integers: &Integers) -> Option<Side> {
         (true, false) => (right, false),
         _ => return None,
     };
-    let is_integer = |buffer: BufferId| integers.contains_key(&buffer);
-    let Chosen { buffer, offset, .. } = Chosen::of(number, &is_integer)?;
+    let chosen = Chosen::of(number, &|buffer| integers.contains_key(&buffer))?;
     // A sum of 64 bits may wrap around to the other side.
-    let wraps = offset != Index::constant(0) && integers.get(&buffer) == Some(&Element::I64);
-    let number = chosen(number, var, integers).filter(|_| !wraps)?;
+    let is_long = integers.get(&chosen.buffer) == Some(&Element::I64);
+    let wraps = is_long && chosen.offset != Index::constant(0);
+    let number = chosen.place(var).filter(|_| !wraps)?;
     match (operator, is_left) {
         (Compare::Le, true) | (Compare::Ge, false) => Some(Side::From(number)),
         (Compare::Lt, true) | (Compare::Gt, false) => Some(Side::After(number)),
@@ -251,7 +251,10 @@ fn choice(sum: &Sum, integers: &Integers) -> Option<(Index, Value)> {
 }
 
 /// What is found of the first test among the factors of a product, and the product without it.
-fn without_test<T>(body: &Value, find: &dyn Fn(&Value) -> Option<T>) -> Option<(T, Option<Value>)> {
+pub(super) fn without_test<T>(
+    body: &Value,
+    find: &dyn Fn(&Value) -> Option<T>,
+) -> Option<(T, Option<Value>)> {
     if let Some(found) = find(body) {
         return Some((found, None));
     }
@@ -282,25 +285,7 @@ fn integer(test: &Value, var: VarId, integers: &Integers) -> Option<Index> {
         (Value::FromIndex(Index::Var(own)), element) if *own == var => element,
         _ => return None,
     };
-    chosen(element, var, integers)
-}
-
-/// The integer that a value is, if the variable does not say which.
-fn chosen(value: &Value, var: VarId, integers: &Integers) -> Option<Index> {
-    let is_integer = |buffer: BufferId| integers.contains_key(&buffer);
-    let Chosen { buffer, index, offset } = Chosen::of(value, &is_integer)?;
-    if index.mentions(var) || offset.mentions(var) {
-        return None;
-    }
-    let element = Index::Load(buffer, Box::new(index));
-    // Integers at the ends of their type would wrap around to others that are in no range either.
-    match offset {
-        Index::Const(0) => Some(element),
-        Index::Const(by) if by > 0 => Some(element.min(Index::constant(i64::MAX - by)) + by),
-        Index::Const(by) => Some(element.max(Index::constant(i64::MIN - by)) + by),
-        // Variables and sizes are smaller.
-        by => Some(element.max(Index::constant(-FAR)).min(Index::constant(FAR)) + by),
-    }
+    Chosen::of(element, &|buffer| integers.contains_key(&buffer))?.place(var)
 }
 
 /// No place in a tensor, nor its sum with a variable or a size.
@@ -342,6 +327,23 @@ impl Chosen {
             }
             _ => None,
         }
+    }
+
+    /// The integer as an expression, if the variable does not say which it is.
+    fn place(self, var: VarId) -> Option<Index> {
+        let Chosen { buffer, index, offset } = self;
+        if index.mentions(var) || offset.mentions(var) {
+            return None;
+        }
+        let element = Index::Load(buffer, Box::new(index));
+        // Integers at the ends of their type would wrap around to others that are in no range either.
+        Some(match offset {
+            Index::Const(0) => element,
+            Index::Const(by) if by > 0 => element.min(Index::constant(i64::MAX - by)) + by,
+            Index::Const(by) => element.max(Index::constant(i64::MIN - by)) + by,
+            // Variables and sizes are smaller.
+            by => element.max(Index::constant(-FAR)).min(Index::constant(FAR)) + by,
+        })
     }
 }
 

@@ -24,7 +24,7 @@
 use crate::ir::*;
 use crate::linear::range_conditions;
 use crate::passes::Context;
-use crate::passes::pick::{Chosen, only};
+use crate::passes::pick::{Chosen, only, without_test};
 
 pub(super) fn run(module: &mut Module, context: &Context<'_>) {
     if !context.has_threads_only() {
@@ -399,7 +399,8 @@ impl Search<'_> {
             let mut neutral = vec![kind.neutral(), kind.neutral_in(element)];
             neutral.extend(self.how.from_zero.then_some(0.0));
             let is_neutral = matches!(other, Value::Const(value) if neutral.contains(value));
-            let (given, rest) = self.tested(test).filter(|_| is_neutral)?;
+            let find = |test: &Value| self.given(test);
+            let (given, rest) = without_test(test, &find).filter(|_| is_neutral)?;
             let value = match rest {
                 _ if given.is_computed() => value.clone(),
                 None => chosen.clone(),
@@ -432,25 +433,6 @@ impl Search<'_> {
                 self.taken(left).map(|(given, left)| (given, left / (**right).clone()))
             }
             _ => None,
-        }
-    }
-
-    /// The integer of a test among those that are multiplied, and the others.
-    fn tested(&self, test: &Value) -> Option<(Given, Option<Value>)> {
-        if let Some(given) = self.given(test) {
-            return Some((given, None));
-        }
-        let Value::Mul(left, right) = test else { return None };
-        let with = |rest: Option<Value>, other: &Value| match rest {
-            Some(rest) => rest * other.clone(),
-            None => other.clone(),
-        };
-        match self.tested(left) {
-            Some((given, rest)) => Some((given, Some(with(rest, right)))),
-            None => {
-                let (given, rest) = self.tested(right)?;
-                Some((given, Some(with(rest, left))))
-            }
         }
     }
 
