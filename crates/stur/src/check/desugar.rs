@@ -6,6 +6,7 @@ mod defaults;
 mod gathered;
 mod grouped;
 mod inline;
+mod known;
 mod masked;
 mod merged;
 mod names;
@@ -17,9 +18,9 @@ use std::collections::BTreeSet;
 
 use bounded::{domain_of, part_of_domain};
 use dastac_elements::{Element, Function, Kind};
+use known::{Known, typed};
 use masked::{Inputs, Mask};
 use names::{collect, read, visit_terms};
-use placed::Known;
 use shared::{Canonical, Shared};
 
 use crate::ast::{
@@ -76,16 +77,19 @@ pub(super) fn reductions(file: &File) -> File {
                 for Added { mut part, own, mask, conditions, element, items: own_items } in
                     work.added.drain(..)
                 {
-                    if let Some(Some(element)) = element {
-                        chosen.push(placed::typed(&part.tensor.text, element, part.span));
-                    }
                     let of = match own {
                         true => read(&part.body),
                         false => vec![head.clone()],
                     };
-                    if element.is_none() {
-                        let finite = work.known.has_integers(&head);
-                        types.push((of, part.tensor.text.clone(), (own, finite)));
+                    match element {
+                        Of::Part => {
+                            let finite = work.known.has_integers(&head);
+                            types.push((of, part.tensor.text.clone(), (own, finite)));
+                        }
+                        Of::Type(element) => {
+                            chosen.push(typed(&part.tensor.text, element, part.span));
+                        }
+                        Of::Rule => {}
                     }
                     if !own_items.is_empty() {
                         items.extend(own_items);
@@ -118,9 +122,7 @@ pub(super) fn reductions(file: &File) -> File {
         _ => None,
     });
     let rules: Vec<RuleItem> = rules.collect();
-    chosen.extend(
-        work.integers.iter().map(|name| placed::typed(name, Element::I64, Span::default())),
-    );
+    chosen.extend(work.integers.iter().map(|name| typed(name, Element::I64, Span::default())));
     with_types(&mut items, chosen);
     for item in &mut items {
         let Item::Types(entries, _) = item else { continue };
@@ -390,17 +392,27 @@ struct Added {
     mask: Option<Mask>,
     /// The comparisons that it is multiplied with.
     conditions: Vec<Term>,
-    /// The type of its elements, whatever it reads: of `None` within, that of tensors of which none is said.
-    element: Option<Option<Element>>,
+    element: Of,
     /// What else is said of it: its dimensions and its format.
     items: Vec<Item>,
+}
+
+/// What the elements of a part are.
+#[derive(Clone, Copy)]
+enum Of {
+    /// Of the type of the head, or of what is read.
+    Part,
+    /// Of this type.
+    Type(Element),
+    /// As in a rule of which no type is said.
+    Rule,
 }
 
 impl Added {
     /// A part of which nothing else is said.
     fn of(part: RuleItem) -> Added {
         let (conditions, items) = (Vec::new(), Vec::new());
-        Added { part, own: false, mask: None, conditions, element: None, items }
+        Added { part, own: false, mask: None, conditions, element: Of::Part, items }
     }
 }
 
@@ -517,7 +529,7 @@ impl Desugar<'_> {
             self.within(&head, &rule.iterators.clone(), &mut body, Place::of(false));
             let part = self.part(&head, rule.iterators.clone(), (Some(reduction), body), span);
             (rule.reduction, rule.body) = (None, element(&part, None, &mut self.shared));
-            let element = Some(Some(Element::I64));
+            let element = Of::Type(Element::I64);
             self.added.push(Added { element, ..Added::of(part) });
         }
     }
@@ -526,30 +538,42 @@ impl Desugar<'_> {
     /// program says how the loops of the rule are to be.
     fn merged(&mut self, file: &File, rule: &mut RuleItem) {
         let head = rule.tensor.text.clone();
-        if self.known.is_ordered(&head) {
+        let is_sum = rule.reduction.as_ref().is_none_or(|one| one.operator == ReduceOp::Sum);
+        if self.known.is_ordered(&head) || !is_sum {
             return;
         }
         let before = match self.known.is_sparse(&head) {
             true => None,
             false => merged::head(file, &self.symbols, rule),
         };
-        let mut body = match &before {
-            Some((_, body, _)) => body.clone(),
-            None => rule.body.clone(),
+        let Some(merged::Before { iterators, mut body, conditions }) = before else {
+            self.operands(file, &head, &mut rule.body);
+            return;
         };
-        let reduces = rule.reduction.as_ref().is_some_and(|one| one.operator != ReduceOp::Sum);
-        if before.is_some() {
-            self.within(&head, &rule.iterators.clone(), &mut body, Place::of(true));
-        }
-        let products: &mut [Term] = match &mut body {
-            _ if reduces => &mut [],
-            Term::Sum(products, _) => products,
+        let span = rule.span;
+        self.within(&head, &rule.iterators.clone(), &mut body, Place::of(true));
+        self.operands(file, &head, &mut body);
+        let reduction = rule.reduction.take().map(|mut reduction| {
+            reduction.iterators.retain(|name| iterators.iter().all(|own| own.text != name.text));
+            reduction
+        });
+        let part = self.part(&head, iterators, (reduction, body), span);
+        let mut factors = vec![element(&part, None, &mut self.shared)];
+        factors.extend(conditions);
+        rule.body = Term::Product(factors, span);
+        self.added.push(Added::of(part));
+    }
+
+    /// Replaces operands of products: choices along inner dimensions of sparse matrices, and what subscripts merge.
+    fn operands(&mut self, file: &File, head: &str, body: &mut Term) {
+        let products = match body {
+            Term::Sum(products, _) => products.as_mut_slice(),
             other => std::slice::from_mut(other),
         };
         for product in products {
             let known = (&self.symbols, &self.known);
             for gathered in gathered::gathered(file, known, product) {
-                self.gathered(&head, product, gathered);
+                self.gathered(head, product, gathered);
             }
             for (at, iterators, bounds) in merged::copied(file, &self.symbols, product) {
                 let Term::Product(factors, _) = &mut *product else { continue };
@@ -558,30 +582,14 @@ impl Desugar<'_> {
                 if self.known.is_sparse(&tensor.text) {
                     continue;
                 }
-                let like = self.known.element(&tensor.text);
+                let like = self.known.element(&tensor.text).map_or(Of::Rule, Of::Type);
                 let span = factor.span();
                 let mut all = vec![factor.clone()];
                 all.extend(bounds);
-                let part = self.part(&head, iterators, (None, Term::Product(all, span)), span);
+                let part = self.part(head, iterators, (None, Term::Product(all, span)), span);
                 *factor = element(&part, None, &mut self.shared);
-                self.add(part, Some(like));
+                self.added.push(Added { element: like, ..Added::of(part) });
             }
-        }
-        match before {
-            Some((iterators, _, conditions)) => {
-                let span = rule.span;
-                let own: BTreeSet<&str> = iterators.iter().map(|name| name.text.as_str()).collect();
-                let reduction = rule.reduction.take().map(|mut reduction| {
-                    reduction.iterators.retain(|name| !own.contains(name.text.as_str()));
-                    reduction
-                });
-                let part = self.part(&head, iterators.clone(), (reduction, body), span);
-                let mut factors = vec![element(&part, None, &mut self.shared)];
-                factors.extend(conditions);
-                rule.body = Term::Product(factors, span);
-                self.add(part, None);
-            }
-            None => rule.body = body,
         }
     }
 
@@ -607,11 +615,6 @@ impl Desugar<'_> {
         self.added.push(Added { items, ..Added::of(part) });
     }
 
-    /// Adds a part that is of the type of the head, or of one that is given.
-    fn add(&mut self, part: RuleItem, element: Option<Option<Element>>) {
-        self.added.push(Added { element, ..Added::of(part) });
-    }
-
     /// Replaces values that choose elements, and are computed of floats, by elements of tensors of integers.
     fn places(&mut self, head: &str, iterators: &[Name], term: &mut Term, place: &Place) {
         for value in placed::places(term, &self.known) {
@@ -629,7 +632,7 @@ impl Desugar<'_> {
             let part = self.part(head, outer, (None, placed::integer(value.clone())), span);
             *value = element(&part, canonical, &mut self.shared);
             let conditions = place.conditions.clone();
-            let element = Some(Some(Element::I64));
+            let element = Of::Type(Element::I64);
             self.added.push(Added { conditions, element, ..Added::of(part) });
         }
     }

@@ -203,7 +203,7 @@ pub(super) fn alone(domain: &RuleItem, at: usize, name: &str) -> Vec<Term> {
 }
 
 /// What the `:D` of each tensor says of the dimension along which a term reads it with an iterator.
-fn dimensions_of(file: &File, term: &Term, name: &str, found: &mut Vec<Vec<Term>>) {
+pub(super) fn dimensions_of(file: &File, term: &Term, name: &str, found: &mut Vec<Vec<Term>>) {
     if let Term::Access { tensor, subscripts, .. } = term
         && let Some(domain) = domain_of(file, &tensor.text)
     {

@@ -6,9 +6,9 @@
 
 use std::collections::BTreeSet;
 
-use super::bounded::{alone, domain_of};
+use super::bounded::{alone, dimensions_of, domain_of};
+use super::known::Known;
 use super::names::read;
-use super::placed::Known;
 use crate::ast::{CompareOp, ExprKind, File, FormatItem, Item, Name, Operation, PLACE, Term};
 use crate::parser::sums::free;
 
@@ -45,21 +45,7 @@ pub(super) fn gathered(
         let Some(domain) = domain_of(file, &tensor.text) else { continue };
         for (dimension, subscript) in subscripts.iter().enumerate() {
             let ExprKind::Name(chosen) = &subscript.kind else { continue };
-            if direct == Some(dimension) || !chosen.contains(PLACE) {
-                continue;
-            }
-            let test = factors.iter().enumerate().find_map(|(at, test)| {
-                let Term::Call { operation: Operation::Compare(CompareOp::Eq), arguments, .. } =
-                    test
-                else {
-                    return None;
-                };
-                match &arguments[..] {
-                    [value, Term::Index(name)] if name.text == *chosen => Some((at, value)),
-                    _ => None,
-                }
-            });
-            let Some((at, value)) = test else { continue };
+            let Some((at, value)) = choice(factors, chosen) else { continue };
             let mut by = free(value);
             by.retain(|name| !symbols.contains(name));
             let (Some(by), 1) = (by.first().cloned(), by.len()) else { continue };
@@ -71,20 +57,37 @@ pub(super) fn gathered(
                 _ => false,
             });
             let is_sparse = read(value).iter().any(|tensor| known.is_sparse(tensor));
-            let range = range(file, value, &by);
-            if by.contains(PLACE) || is_walked || is_sparse || range.is_empty() {
+            if direct == Some(dimension) || by.contains(PLACE) || is_walked || is_sparse {
                 continue;
             }
-            let mut bounds = alone(domain, dimension, chosen);
-            if bounds.is_empty() {
-                continue;
+            let mut read = Vec::new();
+            dimensions_of(file, value, &by, &mut read);
+            let bounds = alone(domain, dimension, chosen);
+            let range = read.into_iter().find(|range| !range.is_empty());
+            if let (Some(range), false) = (range, bounds.is_empty()) {
+                let name = |text: &String| Name { text: text.clone(), span: *span };
+                let iterators = [name(chosen), name(&by)];
+                found.push(Gathered { at, iterators, bounds: [bounds, range].concat() });
             }
-            bounds.extend(range);
-            let name = |text: &String| Name { text: text.clone(), span: *span };
-            found.push(Gathered { at, iterators: [name(chosen), name(&by)], bounds });
         }
     }
     found
+}
+
+/// The place of the factor that says which value an iterator in a subscript stands for, and that value.
+fn choice<'t>(factors: &'t [Term], chosen: &str) -> Option<(usize, &'t Term)> {
+    let value = |factor: &'t Term| match factor {
+        Term::Call { operation: Operation::Compare(CompareOp::Eq), arguments, .. } => {
+            match &arguments[..] {
+                [value, Term::Index(name)] if name.text == chosen => Some(value),
+                _ => None,
+            }
+        }
+        _ => None,
+    };
+    let is_place = chosen.contains(PLACE);
+    let mut all = factors.iter().enumerate().filter(|_| is_place);
+    all.find_map(|(at, factor)| Some((at, value(factor)?)))
 }
 
 /// The dimension along which elements of a matrix in a format of these are found at once, if there is one.
@@ -98,19 +101,6 @@ fn format_of(file: &File, tensor: &str) -> Option<Option<usize>> {
         _ => None,
     })?;
     FORMATS.iter().find(|(name, _)| *name == format.format.text).map(|(_, direct)| *direct)
-}
-
-/// What the dimension says that a value reads with an iterator.
-fn range(file: &File, value: &Term, by: &str) -> Vec<Term> {
-    if let Term::Access { tensor, subscripts, .. } = value
-        && let Some(domain) = domain_of(file, &tensor.text)
-        && let Some(at) =
-            subscripts.iter().position(|one| matches!(&one.kind, ExprKind::Name(own) if own == by))
-    {
-        return alone(domain, at, by);
-    }
-    let parts = value.parts().iter();
-    parts.map(|part| range(file, part, by)).find(|found| !found.is_empty()).unwrap_or_default()
 }
 
 #[cfg(test)]

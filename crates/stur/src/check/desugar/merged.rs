@@ -16,10 +16,12 @@ use crate::ast::{
     Aspect, BinaryOp, CompareOp, Comparison, Expr, ExprKind, File, Item, Name, PLACE, ReduceOp,
     RuleItem, Span, Term,
 };
+use crate::parser::statistics::product;
+use crate::parser::sums::free;
 
 /// What iterators a subscript merges, the slowest first, each with how many values it has at most.
-pub(super) struct Merged {
-    pub(super) digits: Vec<(String, Expr)>,
+struct Merged {
+    digits: Vec<(String, Expr)>,
 }
 
 /// What is known of the iterators of a product.
@@ -200,12 +202,12 @@ impl Merged {
     }
 
     /// The comparisons that bound its iterators.
-    pub(super) fn bounds(&self, span: Span) -> Vec<Term> {
+    fn bounds(&self, span: Span) -> Vec<Term> {
         let name = |name: &String| Expr { kind: ExprKind::Name(name.clone()), span };
         self.digits.iter().map(|(digit, end)| from_zero(name(digit), end.clone(), span)).collect()
     }
 
-    pub(super) fn iterators(&self, span: Span) -> Vec<Name> {
+    fn iterators(&self, span: Span) -> Vec<Name> {
         self.digits.iter().map(|(name, _)| Name { text: name.clone(), span }).collect()
     }
 }
@@ -236,14 +238,17 @@ fn sent(ranges: &Ranges<'_>, place: &str) -> Option<(Term, Merged)> {
     factors.iter().find_map(of)
 }
 
+/// The part of a rule that is summed before.
+pub(super) struct Before {
+    pub(super) iterators: Vec<Name>,
+    pub(super) body: Term,
+    /// What the rule multiplies the part's element with.
+    pub(super) conditions: Vec<Term>,
+}
+
 /// Bounds what a head merges, where the head has no `:D`, and gives the part of the rule that is summed before, if
-/// there is anything to sum: its iterators and its body. The rule's own body is then to be a product of the part's
-/// element with these comparisons.
-pub(super) fn head(
-    file: &File,
-    symbols: &BTreeSet<String>,
-    rule: &mut RuleItem,
-) -> Option<(Vec<Name>, Term, Vec<Term>)> {
+/// there is anything to sum.
+pub(super) fn head(file: &File, symbols: &BTreeSet<String>, rule: &mut RuleItem) -> Option<Before> {
     if rule.reduction.as_ref().is_some_and(|one| one.operator != ReduceOp::Sum) {
         return None;
     }
@@ -275,17 +280,12 @@ pub(super) fn head(
         factors.extend(counts);
     }
     let own: BTreeSet<&str> = iterators.iter().map(|name| name.text.as_str()).collect();
-    let mut summed = false;
-    let part = match rest.len() {
-        1 => rest.remove(0),
-        _ => Term::Product(rest, span),
-    };
-    super::visit_terms(&part, &mut |name, _| {
-        summed |= !symbols.contains(name) && !own.contains(name);
-    });
-    let mentions_place = super::free(&part).iter().any(|name| name.contains(PLACE));
+    let body = product(rest, span);
+    let names = free(&body);
+    let summed = names.iter().any(|name| !symbols.contains(name) && !own.contains(name.as_str()));
+    let mentions_place = names.iter().any(|name| name.contains(PLACE));
     let is_part = summed && own.len() == iterators.len() && !mentions_place;
-    is_part.then_some((iterators, part, conditions))
+    is_part.then_some(Before { iterators, body, conditions })
 }
 
 /// The accesses of a product of three tensors or more whose subscripts merge iterators, each with the iterators that
