@@ -1,4 +1,4 @@
-//! What a file says of its tensors: their types, and whether they are computed, bounded, sparse or have an order of loops.
+//! What a file says of its tensors: their types, and whether they are computed, bounded, sparse, or have ordered loops.
 
 use std::collections::{BTreeMap, BTreeSet};
 
