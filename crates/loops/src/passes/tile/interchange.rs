@@ -53,10 +53,14 @@ pub(super) fn interchange(nest: &Nest, inner: &[VarId], facts: &Facts) -> Option
                 }
             }
         }
-        // Of bounds that follow from others and the loops outside, one is enough.
-        let mut known = facts.clone();
+        // Of bounds that follow from others and the loops outside, one is enough. What is about symbols alone says that
+        // a range is not empty, and no loop outside sees to that.
+        let (around, rest) = order.split_at(at);
+        let mentions =
+            |condition: &Condition, vars: &[VarId]| vars.iter().any(|var| condition.mentions(*var));
         let outside =
-            |condition: &&Condition| order[at..].iter().all(|inner| !condition.mentions(*inner));
+            |condition: &&Condition| mentions(condition, around) && !mentions(condition, rest);
+        let mut known = facts.clone();
         conditions.iter().filter(outside).for_each(|condition| known.assume(condition));
         let lower = fewest(lower, &|one, other| known.imply(&other.clone().at_most(one.clone())));
         let upper = fewest(upper, &|one, other| known.imply(&one.clone().at_most(other.clone())));

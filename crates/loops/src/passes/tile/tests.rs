@@ -499,3 +499,15 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn bounds_of_the_outer_loop_stay_all() {
+    // Where the first loop is empty for `M <= N`, the exchanged one is too.
+    let found = check(
+        "parallel i = 0 to N { parallel k = max(i, N) to min(10, M, N + 1) {
+           A[10 * i + k] += sum(j = 0 to i) B[2 * k + 3 * j] * C[i]
+         } }",
+    );
+    expect_test::expect!["parallel k = max(N, 0) to min(10, M, N + 1) {"]
+        .assert_eq(found.lines().next().unwrap_or_default());
+}
