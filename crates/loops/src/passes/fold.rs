@@ -10,7 +10,7 @@
 //! - `A[i] += 0.0`, `A[i] min= inf` -> nothing
 
 use crate::ir::*;
-use crate::linear::{Facts, flatten_max, flatten_min, only_value, range_conditions};
+use crate::linear::{Facts, Linear, flatten_max, flatten_min, only_value, range_conditions};
 
 pub(super) fn run(function: &mut Function, _: &[Buffer]) {
     let mut fold = Fold { facts: Facts::default() };
@@ -37,6 +37,23 @@ fn trips(lower: &[Index], upper: &[Index], step: i64) -> Trips {
         return Trips::Empty;
     }
     only_value(lower, upper, step).map_or(Trips::Unknown, Trips::One)
+}
+
+/// An index without the variables that cancel in it: `k - e + e` -> `k`. What mentions a variable is taken to move with
+/// it.
+fn without_cancelled(index: Index) -> Index {
+    if !matches!(index, Index::Add(..) | Index::Sub(..)) {
+        return index;
+    }
+    let mut vars: Vec<VarId> = Vec::new();
+    let mut twice: Vec<VarId> = Vec::new();
+    index.visit(&mut |part| {
+        if let Index::Var(var) = part {
+            if vars.contains(var) { twice.push(*var) } else { vars.push(*var) }
+        }
+    });
+    let fewer = Linear::of(&index).filter(|_| !twice.is_empty()).map(|sum| sum.to_index());
+    fewer.filter(|fewer| twice.iter().any(|var| !fewer.mentions(*var))).unwrap_or(index)
 }
 
 /// Values of more operations are not substituted for variables in several places,
@@ -275,11 +292,16 @@ impl Fold {
     }
 
     fn index(&self, index: &Index) -> Index {
+        without_cancelled(self.summands(index))
+    }
+
+    /// An index whose summands may cancel.
+    fn summands(&self, index: &Index) -> Index {
         let go = |index: &Index| self.index(index);
         match index {
             Index::Const(_) | Index::Symbol(_) | Index::Var(_) => index.clone(),
-            Index::Add(left, right) => go(left) + go(right),
-            Index::Sub(left, right) => go(left) - go(right),
+            Index::Add(left, right) => self.summands(left) + self.summands(right),
+            Index::Sub(left, right) => self.summands(left) - self.summands(right),
             Index::Mul(left, right) => go(left) * go(right),
             Index::FloorDiv(value, by) => go(value).floor_div(*by),
             Index::Mod(value, by) => go(value).modulo(*by),
@@ -490,6 +512,19 @@ mod tests {
         assert!(text.len() < 3_000, "{} bytes: {text}", text.len());
         assert!(text.contains("for j4 = "), "{text}");
         assert!(!text.contains("for i0 = "), "{text}");
+    }
+
+    #[test]
+    fn variables_that_cancel() {
+        expect![[r#"
+            for i = 0 to N {
+              for j = 0 to N {
+                C[j] += A[i] * A[min(i, j)]
+              }
+            }
+        "#]].assert_eq(&fold(
+            "for i = 0 to N { for j = 0 to N { C[j - i + i] += A[2 * j + i - j - j] * A[min(i + j - j, j)] } }",
+        ));
     }
 
     #[test]

@@ -3,6 +3,7 @@
 
 mod bounded;
 mod defaults;
+mod factored;
 mod gathered;
 mod grouped;
 mod inline;
@@ -484,6 +485,9 @@ impl Desugar<'_> {
             return;
         }
         self.places(head, iterators, term, &place);
+        if place.is_factor {
+            self.factored(head, iterators, term, &inner.conditions);
+        }
         let Term::Reduced { reduction, body, span } = term else { return };
         let mut outer = self.outer(iterators, body);
         outer.retain(|name| reduction.iterators.iter().all(|one| one.text != name.text));
@@ -590,6 +594,34 @@ impl Desugar<'_> {
                 *factor = element(&part, None, &mut self.shared);
                 self.added.push(Added { element: like, ..Added::of(part) });
             }
+        }
+    }
+
+    /// Replaces sums among the factors of a product that would become many products by elements of tensors.
+    fn factored(&mut self, head: &str, iterators: &[Name], product: &mut Term, all: &[Term]) {
+        let outer = |term: &Term| self.outer(iterators, term);
+        let known = (&self.known, &self.symbols);
+        for factored::Sum { at, iterators } in factored::sums(product, all, known, (head, &outer)) {
+            let Term::Product(factors, _) = &mut *product else { return };
+            let Some(sum) = factors.get_mut(at) else { return };
+            let is_bounded = bounded::open(sum, &iterators).is_empty();
+            let canonical = match is_bounded {
+                true => Canonical::of(("sum".into(), &[]), sum, &self.symbols),
+                false => None,
+            };
+            let span = sum.span();
+            if let Some(element) = self.again(canonical.as_ref(), span) {
+                *sum = element;
+                continue;
+            }
+            let is_own = |condition: &&Term| {
+                let known = |name: &String| iterators.iter().any(|own| own.text == *name);
+                free(condition).iter().all(|name| known(name) || self.symbols.contains(name))
+            };
+            let conditions = all.iter().filter(is_own).cloned().collect();
+            let part = self.part(head, iterators, (None, sum.clone()), span);
+            *sum = element(&part, canonical, &mut self.shared);
+            self.added.push(Added { conditions, ..Added::of(part) });
         }
     }
 

@@ -6,6 +6,7 @@ use crate::affine::apply;
 use crate::ast::{BinaryOp, CompareOp, Comparison, Expr, ExprKind};
 
 use super::dense::{EvalError, position};
+use super::interval::Interval;
 
 /// An integer expression with symbols replaced by their values and iterators by slots.
 #[derive(Clone, Debug)]
@@ -14,16 +15,34 @@ pub(crate) enum Code {
     Slot(usize),
     Neg(Box<Code>),
     Op(BinaryOp, Box<Code>, Box<Code>),
-    /// The position of an element, which is negative if the element is not stored.
-    Position(Rc<Positions>, Vec<Code>),
+    /// The integer of an element.
+    Element(Rc<Integers>, Vec<Code>),
 }
 
-/// The positions of a tensor's elements among its stored values.
+/// An integer for each element of a tensor: its value, or its position among those that are stored.
 #[derive(Debug)]
-pub(crate) struct Positions {
+pub(crate) struct Integers {
     pub shape: Vec<usize>,
-    /// The position of each element, in C order; -1 if it is not stored.
+    /// Of each element, in C order.
     pub of: Vec<i64>,
+    /// What stands for elements outside of the shape, or if there are none.
+    pub outside: i64,
+    /// The least and the largest of all.
+    range: (i64, i64),
+}
+
+impl Integers {
+    pub fn new(shape: Vec<usize>, of: Vec<i64>, outside: i64) -> Integers {
+        let range = of
+            .iter()
+            .fold((outside, outside), |(low, high), value| (low.min(*value), high.max(*value)));
+        Integers { shape, of, outside, range }
+    }
+
+    /// The values that there are.
+    pub fn range(&self) -> Interval {
+        Interval::new(self.range.0, self.range.1)
+    }
 }
 
 impl Code {
@@ -58,7 +77,7 @@ impl Code {
     pub(super) fn is_constant(&self) -> bool {
         match self {
             Code::Const(_) => true,
-            Code::Slot(_) | Code::Position(..) => false,
+            Code::Slot(_) | Code::Element(..) => false,
             Code::Neg(inner) => inner.is_constant(),
             Code::Op(_, left, right) => left.is_constant() && right.is_constant(),
         }
@@ -76,11 +95,12 @@ impl Code {
                 }
                 apply(*op, left, right).ok_or(EvalError::Overflow)
             }
-            Code::Position(positions, subscripts) => {
+            Code::Element(integers, subscripts) => {
                 let index: Vec<i64> =
                     subscripts.iter().map(|code| code.eval(values)).collect::<Result<_, _>>()?;
-                let at = position(&positions.shape, &index);
-                Ok(at.and_then(|at| positions.of.get(at)).copied().unwrap_or(-1))
+                let at = position(&integers.shape, &index);
+                let found = at.and_then(|at| integers.of.get(at)).copied();
+                Ok(found.unwrap_or(integers.outside))
             }
         }
     }
@@ -91,7 +111,7 @@ impl Code {
             Code::Slot(slot) => wanted(*slot),
             Code::Neg(inner) => inner.mentions(wanted),
             Code::Op(_, left, right) => left.mentions(wanted) || right.mentions(wanted),
-            Code::Position(_, subscripts) => subscripts.iter().any(|code| code.mentions(wanted)),
+            Code::Element(_, subscripts) => subscripts.iter().any(|code| code.mentions(wanted)),
         }
     }
 }

@@ -96,7 +96,7 @@ pub(crate) fn linear(code: &Code) -> Option<(Vec<(usize, i128)>, i128)> {
                 }
                 _ => None,
             },
-            Code::Op(..) | Code::Position(..) => None,
+            Code::Op(..) | Code::Element(..) => None,
         }
     }
     let mut terms = Vec::new();
@@ -294,7 +294,7 @@ pub(crate) fn forward(code: &Code, ranges: &[Interval]) -> Interval {
     match code {
         Code::Const(value) => Interval::point(*value),
         Code::Slot(slot) => ranges[*slot],
-        Code::Position(positions, _) => Interval { low: -1, high: positions.of.len() as i128 - 1 },
+        Code::Element(integers, _) => integers.range(),
         Code::Neg(inner) => forward(inner, ranges).neg(),
         Code::Op(op, left, right) => {
             let (a, b) = (forward(left, ranges), forward(right, ranges));
@@ -326,7 +326,7 @@ fn narrow_tree(ranges: &mut [Interval], relation: &Relation) {
 /// Shrinks the slots in a code whose value must lie in `target`.
 fn backward(code: &Code, target: Interval, ranges: &mut [Interval]) {
     match code {
-        Code::Const(_) | Code::Position(..) => {}
+        Code::Const(_) | Code::Element(..) => {}
         Code::Slot(slot) => ranges[*slot] = ranges[*slot].intersect(target),
         Code::Neg(inner) => backward(inner, target.neg(), ranges),
         Code::Op(op, left, right) => {

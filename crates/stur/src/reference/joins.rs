@@ -49,7 +49,7 @@ impl Evaluator<'_> {
     ) -> Result<Plan<'w>, WalkError> {
         let reads = self.reads(product)?;
         let joins = self.joins(rule, product, &reads, walk)?;
-        self.finish(rule, product, joins)
+        self.finish(rule, product, joins, Some(walk.operands))
     }
 
     /// Whether a product is zero wherever none of its operands with `:F` stores anything.
@@ -81,7 +81,7 @@ impl Evaluator<'_> {
         read: usize,
         entries: &'w Entries,
     ) -> Result<Plan<'w>, WalkError> {
-        self.finish(rule, product, vec![(Some(read), Cow::Borrowed(entries))])
+        self.finish(rule, product, vec![(Some(read), Cow::Borrowed(entries))], None)
     }
 
     /// Fails for rules whose result or operands are not 0 where they store nothing.
@@ -192,6 +192,7 @@ impl Evaluator<'_> {
         rule: &Rule,
         product: &Product,
         joins: Vec<Factor<'w>>,
+        operands: Option<&HashMap<TensorId, Elements>>,
     ) -> Result<Plan<'w>, WalkError> {
         // Coordinates stand before the iterators, so that these are loops that equations determine.
         let coordinates: usize = joins.iter().map(|(_, entries)| entries.shape.len()).sum();
@@ -251,6 +252,7 @@ impl Evaluator<'_> {
             }
         }
         let mut all = relations(&moved.comparisons, &slots, &self.symbols)?;
+        all.extend(operands.into_iter().flat_map(|operands| self.chosen(rule, &moved, operands)));
         for (subscript, place) in equations {
             let relation = |left, right| Relation { left, operator: CompareOp::Eq, right };
             all.extend(

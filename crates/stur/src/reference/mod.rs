@@ -15,6 +15,7 @@
 //! where there is none. A head without `:D` gets the largest over products of the smallest of such bounds and the
 //! extents of the tensors that it subscripts directly.
 
+mod chosen;
 mod code;
 mod dense;
 mod elements;
@@ -34,7 +35,7 @@ use std::rc::Rc;
 
 use crate::ast::CompareOp;
 use crate::program::{Access, Element, Product, Program, Rule, TensorId};
-use code::{Code, Positions, Relation, relations};
+use code::{Code, Integers, Relation, relations};
 use dastac_elements::Storage;
 use dastac_formats::Format;
 use dense::index_at;
@@ -433,10 +434,10 @@ impl<'a> Evaluator<'a> {
 
     /// The positions of the elements of a dynamic tensor among its stored values. There are none if the tensor is not
     /// computed yet.
-    fn positions(&self, tensor: TensorId, finished: &[Option<Finished>]) -> Positions {
+    fn positions(&self, tensor: TensorId, finished: &[Option<Finished>]) -> Integers {
         let shape = self.shape(tensor).to_vec();
         let Some(Some(Finished { support, .. })) = finished.get(tensor.0) else {
-            return Positions { shape, of: Vec::new() };
+            return Integers::new(shape, Vec::new(), -1);
         };
         let mut stored: Vec<usize> = (0..support.len()).filter(|at| support[*at]).collect();
         if let Some(storage) = &self.program.tensor(tensor).format {
@@ -450,7 +451,7 @@ impl<'a> Evaluator<'a> {
         for (position, at) in stored.into_iter().enumerate() {
             of[at] = position as i64;
         }
-        Positions { shape, of }
+        Integers::new(shape, of, -1)
     }
 
     /// The loops of a product, where some tensors are finished.
@@ -473,7 +474,7 @@ impl<'a> Evaluator<'a> {
             let slot = |name: &String| product.iterators.iter().position(|slot| slot == name);
             if let Some(slot) = access.position.as_ref().and_then(slot) {
                 let (slot, positions) = (Code::Slot(slot), self.positions(read.tensor, finished));
-                let code = Code::Position(Rc::new(positions), read.subscripts);
+                let code = Code::Element(Rc::new(positions), read.subscripts);
                 let (zero, same) = (CompareOp::Ge, CompareOp::Eq);
                 relations.push(Relation {
                     left: slot.clone(),

@@ -3,6 +3,8 @@
 //! Before -> after: `sum(k = 0 to N) B[k]` ->
 //! `carry k = 0 to N with $1 : f64 = $0 { $2 = load B[k]  $3 = add $1, $2 } next $3 gives $4`.
 //!
+//! A sum of at most one term, whose range need not be known, is a choice.
+//!
 //! A sum over stored elements whose terms cannot be in lanes has several partial sums
 //! ([`scalar_chains`](crate::machine::Machine::scalar_chains)), and one for what is left.
 
@@ -12,6 +14,7 @@ use super::values::Group;
 use super::{Lowered, Lowering};
 use crate::ir::*;
 use crate::lanes;
+use crate::linear::flatten_max;
 use crate::unroll::{self, Instance};
 
 /// A sum of at most so many terms becomes these terms.
@@ -23,6 +26,39 @@ pub(super) struct Terms<'a> {
     pub(super) sum: &'a Sum,
     pub(super) instances: &'a [Instance],
     pub(super) element: Element,
+}
+
+/// Whether the range of a sum has one value at most: `max(0, K[i]) .. min(N, min(K[i], N - 1) + 1)`.
+fn is_of_one_term(sum: &Sum) -> bool {
+    let mut uppers = Vec::new();
+    sum.upper.iter().for_each(|upper| at_least(upper, 0, &mut uppers));
+    let (mut lowers, step) = (Vec::new(), sum.step);
+    sum.lower.iter().for_each(|lower| flatten_max(lower, &mut lowers));
+    uppers.iter().any(|(upper, offset)| {
+        let is_near = |lower: &Index| {
+            upper.constant_difference(lower).is_some_and(|length| length + offset <= step)
+        };
+        lowers.iter().any(is_near)
+    })
+}
+
+/// Expressions that an expression plus an offset is at most, each with its offset.
+fn at_least<'i>(index: &'i Index, offset: i64, list: &mut Vec<(&'i Index, i64)>) {
+    list.push((index, offset));
+    match index {
+        Index::Min(left, right) => {
+            at_least(left, offset, list);
+            at_least(right, offset, list);
+        }
+        Index::Add(left, right) => {
+            if let Index::Const(more) = **right
+                && let Some(offset) = offset.checked_add(more)
+            {
+                at_least(left, offset, list);
+            }
+        }
+        _ => {}
+    }
 }
 
 /// Whether a sum is over positions of a level, one after the other and all of them.
@@ -85,6 +121,9 @@ impl Lowering<'_> {
         let Some(first) = instances.first() else { return Ok(Vec::new()) };
         let bounds = |list: &[Index]| list.iter().map(|bound| self.place(bound, first)).collect();
         let (lower, upper): (Vec<Index>, Vec<Index>) = (bounds(&sum.lower), bounds(&sum.upper));
+        if sum.condition.is_none() && is_of_one_term(sum) {
+            return self.sums_of_one(terms, (lower, upper));
+        }
         let count = self.lanes_of(element);
         let in_lanes = count > 1 && self.lanes.is_none();
         if in_lanes && lanes::of_terms(sum) {
@@ -155,6 +194,29 @@ impl Lowering<'_> {
             });
         }
         Ok(Some(totals))
+    }
+
+    /// The only term, if there is one.
+    fn sums_of_one(
+        &mut self,
+        terms: Terms<'_>,
+        (lower, upper): (Vec<Index>, Vec<Index>),
+    ) -> Lowered<Vec<RegId>> {
+        let Terms { sum, instances, element } = terms;
+        let (lower, upper) = (self.bound("lower", lower)?, self.bound("upper", upper)?);
+        let exists = Index::from(lower).less(Index::from(upper));
+        let nothing = self.number(sum.kind.neutral(), false, element);
+        self.choose(
+            Test::Condition(exists),
+            |lowering| {
+                lowering.under(sum.var, lower, |lowering| {
+                    let mut group = Group::new(instances.to_vec(), element);
+                    let values = instances.iter();
+                    values.map(|one| lowering.value(&sum.body, one, &mut group)).collect()
+                })
+            },
+            |_| Ok(vec![nothing; instances.len()]),
+        )
     }
 
     /// Several partial sums side by side, then the rest one by one.

@@ -608,3 +608,31 @@ fn functions_and_selections_are_computed_in_lanes() {
     "#]]
     .assert_eq(&text[text.find("{\n").unwrap() + 2..text.len() - 2].replace("\n  ", "\n")[2..]);
 }
+
+#[test]
+fn elements_that_do_not_move_are_loaded_once() {
+    let text = check(&vectors(), "for i = 0 to N { C[i] = sum(k = 0 to N) A[k] * A[i - k + k] }");
+    assert!(text.contains(" : f64 = load A[i - k + k]"), "{text}");
+}
+
+#[test]
+fn sums_of_at_most_one_term() {
+    expect![[r#"
+        if M > 0 {
+          for i = 0 to N {
+            integer lower = max(0, crd[i])
+            integer upper = min(N, min(crd[i], N - 1) + 1)
+            $0 : f64 = constant 0.0
+            choose if lower < upper {
+              $1 : f64 = load A[lower]
+            } else {
+            } gives $2 : f64 = $1 or $0
+            write C[i] = $2
+          }
+        }
+    "#]]
+    .assert_eq(&check(
+        &vectors(),
+        "if M > 0 { for i = 0 to N { C[i] = sum(k = max(0, crd[i]) to min(N, min(crd[i], N - 1) + 1)) A[k] } }",
+    ));
+}

@@ -4,7 +4,7 @@
 //! `$0 = load a[i]  $1 = load b[i]  $2 = load c[i]  $3 = fma $1, $2, $0`.
 
 use super::associate::{associate, project};
-use super::{Lowered, Lowering, RegistersError};
+use super::{Lanes, Lowered, Lowering, RegistersError};
 use crate::ir::*;
 use crate::unroll::Instance;
 
@@ -133,7 +133,11 @@ impl Lowering<'_> {
             return Err(RegistersError::Float);
         }
         let here = self.place(index, instance);
-        let Some(lanes) = self.lanes.clone().filter(|lanes| index.mentions(lanes.var)) else {
+        // Variables may cancel in it.
+        let varies = |lanes: &Lanes| {
+            index.mentions(lanes.var) && index.constant_stride(lanes.var) != Some(0)
+        };
+        let Some(lanes) = self.lanes.clone().filter(varies) else {
             let load = VectorLoad { buffer, index: here, reversed: false, mask: None };
             return Ok(self.define(RegisterType::number(element, 1), Operation::Load(load)));
         };

@@ -85,6 +85,11 @@ impl Known {
         self.ordered.contains(tensor)
     }
 
+    /// Whether a tensor has a `:D`.
+    pub(super) fn is_bounded(&self, tensor: &str) -> bool {
+        self.bounded.contains(tensor)
+    }
+
     /// Whether a tensor has a format.
     pub(super) fn is_sparse(&self, tensor: &str) -> bool {
         self.sparse.contains(tensor)
