@@ -31,8 +31,11 @@ pub use unpacked::is_nearly_empty;
 /// inputs are drawn dense, as it needs them; beyond, directly in packed form.
 pub const MAX_REFERENCE_CELLS: u128 = 1 << 22;
 
-/// Nor is it run for more iterations.
+/// Nor is it run for more iterations,
 pub const MAX_REFERENCE_COST: u128 = 1 << 28;
+
+/// or for so many where integers choose a few of them: it visits all, and a walk does not.
+const MAX_CHOSEN_COST: u128 = 1 << 22;
 
 /// A program as the reference evaluator reads it, beside compiled code of the same program.
 #[derive(Clone, Copy, Debug)]
@@ -61,7 +64,9 @@ impl<'a> Reference<'a> {
     fn fits(&self, instance: &Instance<'_>) -> Result<bool, Error> {
         let own = instance.facts().iter().take(self.program.tensors.len());
         let cells: u128 = own.map(TensorFacts::cells).sum();
-        Ok(cells <= MAX_REFERENCE_CELLS && self.evaluator(instance)?.cost() <= MAX_REFERENCE_COST)
+        let evaluator = self.evaluator(instance)?;
+        let most = if evaluator.has_choices() { MAX_CHOSEN_COST } else { MAX_REFERENCE_COST };
+        Ok(cells <= MAX_REFERENCE_CELLS && evaluator.cost() <= most)
     }
 
     /// Whether an input is drawn as a dense array, on its structure, rather than directly in packed form.

@@ -15,6 +15,34 @@ use crate::semiring::Semiring;
 const LARGEST: i64 = 1 << 62;
 
 impl Evaluator<'_> {
+    /// Whether integers that are read choose among the values of iterators of sums.
+    pub fn has_choices(&self) -> bool {
+        let mut rules = self.program.rules.iter();
+        rules.any(|rule| rule.products.iter().any(|one| self.choices(rule, one).next().is_some()))
+    }
+
+    /// The slots of iterators that are compared with a value, and the values.
+    fn choices<'p>(
+        &self,
+        rule: &'p Rule,
+        product: &'p Product,
+    ) -> impl Iterator<Item = (usize, &'p Scalar)> {
+        let is_sparse = self.program.tensor(rule.head).format.is_some();
+        let adds = rule.semiring == Semiring::SumTimes && rule.fill.is_none() && !is_sparse;
+        let functions = product.functions.iter().filter(move |one| adds && !one.reciprocal);
+        functions.filter_map(|function| {
+            let Scalar::Apply(Operation::Compare(CompareOp::Eq), parts) = &function.value else {
+                return None;
+            };
+            let (name, value) = match &parts[..] {
+                [value, Scalar::Index(name)] | [Scalar::Index(name), value] => (name, value),
+                _ => return None,
+            };
+            let slot = product.iterators.iter().position(|slot| slot == name)?;
+            (!rule.iterators.contains(name)).then_some((slot, value))
+        })
+    }
+
     /// Relations that hold wherever a product is more than 0 times numbers: where an integer chooses one value of an
     /// iterator, all other products are 0. Slots are those of the product's iterators.
     ///
@@ -26,21 +54,8 @@ impl Evaluator<'_> {
         product: &Product,
         operands: &HashMap<TensorId, Elements>,
     ) -> Vec<Relation> {
-        let is_sparse = self.program.tensor(rule.head).format.is_some();
-        if rule.semiring != Semiring::SumTimes || rule.fill.is_some() || is_sparse {
-            return Vec::new();
-        }
         let mut all = Vec::new();
-        for function in product.functions.iter().filter(|function| !function.reciprocal) {
-            let Scalar::Apply(Operation::Compare(CompareOp::Eq), parts) = &function.value else {
-                continue;
-            };
-            let (name, value) = match &parts[..] {
-                [value, Scalar::Index(name)] | [Scalar::Index(name), value] => (name, value),
-                _ => continue,
-            };
-            let slot = product.iterators.iter().position(|slot| slot == name);
-            let (Some(slot), false) = (slot, rule.iterators.contains(name)) else { continue };
+        for (slot, value) in self.choices(rule, product) {
             let Some(code) = self.integer(product, value, operands) else { continue };
             let is_finite =
                 || product.accesses.iter().all(|read| finite(operands.get(&read.tensor)));
