@@ -437,7 +437,7 @@ A:D(i, j) := (0 <= i < N) * (1 <= j <= M)";
         a(i) := (sum(j) A(i, j)) * M^-1() + 1
         b(i) := sqrt((sum(j) pow(abs(where(1, A(i, j) + (-1) * x(i), 0) + (-1) * (sum(j) where(1, A(i, j) + (-1) * x(i), 0) * (j <= i)) * (1 / (sum(j) where(where(1, A(i, j) + (-1) * x(i), 0), 1, 1) * (j <= i)))), 2) * (j <= i)) * (1 / (sum(j) where(where(1, A(i, j) + (-1) * x(i), 0), 1, 1) * (j <= i))))
         c(i) := min(j) where((A(i, j) = (max(j) A(i, j))), j, inf)
-        d(i) := min(j) where((j <= i) * (A(i, j) = (min(j) where((j <= i), A(i, j), inf))), j, inf)
+        d(i) := min(j) (j <= i) * where((A(i, j) = (min(j) (j <= i) * A(i, j))), j, inf)
         e(i) := sum(j) (A(i, j) > 0)
         f(i) := (x(i) % 2) + (-1) * (x(i) // pow(3, 2))
         g(i) := max((x(i) > 0) * (x(i) < 1), ((x(i) = 3.141592653589793) = 0))

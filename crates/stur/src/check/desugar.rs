@@ -99,7 +99,7 @@ pub(super) fn reductions(file: &File) -> File {
                     } else {
                         let own = domain.and_then(|domain| part_of_domain(&rule, domain, &part));
                         if own.is_none() {
-                            bounded::bound(file, &rule, &mut part, &conditions);
+                            bounded::bound((file, &work.symbols), &rule, &mut part, &conditions);
                         }
                         items.extend(own.map(Item::Rule));
                     }
@@ -614,13 +614,9 @@ impl Desugar<'_> {
                 *sum = element;
                 continue;
             }
-            let is_own = |condition: &&Term| {
-                let known = |name: &String| iterators.iter().any(|own| own.text == *name);
-                free(condition).iter().all(|name| known(name) || self.symbols.contains(name))
-            };
-            let conditions = all.iter().filter(is_own).cloned().collect();
             let part = self.part(head, iterators, (None, sum.clone()), span);
             *sum = element(&part, canonical, &mut self.shared);
+            let conditions = all.to_vec();
             self.added.push(Added { conditions, ..Added::of(part) });
         }
     }
@@ -651,7 +647,10 @@ impl Desugar<'_> {
     fn places(&mut self, head: &str, iterators: &[Name], term: &mut Term, place: &Place) {
         for value in placed::places(term, &self.known) {
             let outer = self.outer(iterators, value);
-            if !self.known.bounds(head, value, &outer) {
+            let conditions = &place.conditions;
+            if !self.known.bounds(head, value, &outer)
+                && !bounded::is_closed(value, &outer, conditions, &self.symbols)
+            {
                 continue;
             }
             let span = value.span();

@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 
 use super::cursor::Parser;
 use super::node::{Node, NodeKind};
-use super::statistics::whole;
+use super::statistics::{product, whole};
 use super::sums::free;
 use super::tails::{self, has_one, take};
 use super::terms::expression;
@@ -181,11 +181,21 @@ fn times(term: Term, factors: &[Term]) -> Term {
     match term {
         term if may_be_infinite(&term) && !matches!(term, Term::Sum(..)) => {
             let span = term.span();
-            let test = match factors {
-                [test] => test.clone(),
-                factors => Term::Product(factors.to_vec(), span),
+            // There is nothing where comparisons of iterators do not hold.
+            let (mut bounds, values) = match term {
+                Term::Product(own, _) => own.into_iter().partition(Term::is_condition),
+                other => (Vec::new(), vec![other]),
             };
-            call(Operation::Where, vec![test, term, number(0.0, span)], span)
+            let mut value = product(values, span);
+            let (own, tests): (Vec<Term>, Vec<Term>) =
+                factors.iter().cloned().partition(Term::is_condition);
+            if !tests.is_empty() {
+                let chosen = vec![product(tests, span), value, number(0.0, span)];
+                value = call(Operation::Where, chosen, span);
+            }
+            bounds.insert(0, value);
+            bounds.extend(own);
+            product(bounds, span)
         }
         Term::Sum(parts, span) => {
             Term::Sum(parts.into_iter().map(|part| times(part, factors)).collect(), span)

@@ -143,7 +143,7 @@ impl Parts {
         let least = self.reduction.operator == ReduceOp::Min;
         let infinite = number(f64::INFINITY, span);
         let nothing = if least { infinite.clone() } else { negative(infinite.clone(), span) };
-        let (value, mut conditions) = split(body, span);
+        let (value, conditions) = split(body, span);
         // Both loops have to see the same values: functions of vectors may differ from others in the last digit.
         let value = match has_calls(&value, &is_library) {
             true => {
@@ -156,19 +156,24 @@ impl Parts {
             }
             false => value,
         };
-        let among = match conditions.is_empty() {
+        // Comparisons of iterators bound them, as factors.
+        let (bounds, mut tests): (Vec<Term>, Vec<Term>) =
+            conditions.into_iter().partition(Term::is_condition);
+        let bounded = |value: Term| {
+            product(bounds.iter().cloned().chain(std::iter::once(value)).collect(), span)
+        };
+        let among = match tests.is_empty() {
             true => value.clone(),
             false => {
-                let test = product(conditions.clone(), span);
+                let test = product(tests.clone(), span);
                 call(Operation::Where, vec![test, value.clone(), nothing], span)
             }
         };
         let equals = Operation::Compare(CompareOp::Eq);
-        conditions.push(call(equals, vec![value, self.over(among)], span));
-        let test = product(conditions, span);
-        let place = vec![test, index, infinite];
+        tests.push(call(equals, vec![value, self.over(bounded(among))], span));
+        let place = vec![product(tests, span), index, infinite];
         let reduction = Reduction { operator: ReduceOp::Min, ..self.reduction.clone() };
-        let body = Box::new(call(Operation::Where, place, span));
+        let body = Box::new(bounded(call(Operation::Where, place, span)));
         Term::Reduced { reduction, body, span }
     }
 }

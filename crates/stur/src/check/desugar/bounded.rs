@@ -81,7 +81,12 @@ pub(super) fn part_of_domain(
 ///
 /// Before -> after, with `m:D(k) := (0 <= k < K)`: `m.1(i, k) := sum(j) D(i, j) * (label(j) = k)` -> `m.1(i, k) :=
 /// sum(j) D(i, j) * (label(j) = k) * (0 <= k < K)`.
-pub(super) fn bound(file: &File, rule: &RuleItem, part: &mut RuleItem, conditions: &[Term]) {
+pub(super) fn bound(
+    (file, symbols): (&File, &BTreeSet<String>),
+    rule: &RuleItem,
+    part: &mut RuleItem,
+    conditions: &[Term],
+) {
     let mut kept: Vec<Term> = Vec::new();
     for name in &open(&part.body, &part.iterators) {
         let of_head = rule.iterators.iter().position(|one| one.text == *name);
@@ -94,9 +99,7 @@ pub(super) fn bound(file: &File, rule: &RuleItem, part: &mut RuleItem, condition
                     .iterators
                     .iter()
                     .any(|one| one.text.contains(PLACE) && names.contains(&one.text));
-                !is_sent
-                    && names.contains(name)
-                    && part.iterators.iter().any(|one| names.contains(&one.text))
+                !is_sent && names.contains(name) && is_about(condition, &part.iterators, symbols)
             };
             found = conditions.iter().filter(is_own).cloned().collect();
         }
@@ -219,6 +222,26 @@ pub(super) fn dimensions_of(file: &File, term: &Term, name: &str, found: &mut Ve
 /// Terms as they are written, wherever that is.
 fn printed(terms: &[Term]) -> Vec<String> {
     terms.iter().map(Term::to_string).collect()
+}
+
+/// Whether a comparison is about some iterators and symbols alone.
+fn is_about(condition: &Term, iterators: &[Name], symbols: &BTreeSet<String>) -> bool {
+    let known = |name: &String| iterators.iter().any(|own| own.text == *name);
+    free(condition).iter().all(|name| known(name) || symbols.contains(name))
+}
+
+/// Whether each iterator of a term that is no subscript in it is bounded by a comparison of nothing else.
+pub(super) fn is_closed(
+    term: &Term,
+    iterators: &[Name],
+    conditions: &[Term],
+    symbols: &BTreeSet<String>,
+) -> bool {
+    open(term, iterators).iter().all(|name| {
+        let alone = iterators.iter().filter(|one| one.text == *name).cloned().collect::<Vec<_>>();
+        let is_own = |one: &Term| free(one).contains(name) && is_about(one, &alone, symbols);
+        conditions.iter().any(is_own)
+    })
 }
 
 /// The iterators that are no subscripts in a term.

@@ -38,17 +38,10 @@ pub(super) fn sums(
         let iterators = iterators(sum);
         let many = iterators.iter().map(|name| name.text.as_str()).filter(|name| !few(name));
         let many: BTreeSet<String> = many.map(str::to_owned).collect();
-        let is_bounded = |name: &String| {
-            let is_own = |one: &Term| {
-                let mut names = free(one);
-                names.retain(|own| !symbols.contains(own));
-                names.len() == 1 && names.contains(name)
-            };
-            conditions.iter().any(is_own) || known.is_bounded(head)
-        };
         let pays = many.len() <= 1 || reads_all(sum, &many, known);
-        let is_bounded = bounded::open(sum, &iterators).iter().all(is_bounded);
-        (pays && is_bounded).then_some(Sum { at, iterators })
+        let is_bounded =
+            || known.is_bounded(head) || bounded::is_closed(sum, &iterators, conditions, symbols);
+        (pays && is_bounded()).then_some(Sum { at, iterators })
     });
     sums.collect()
 }
