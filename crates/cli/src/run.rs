@@ -134,7 +134,7 @@ pub fn plan(analysis: &Analysis, request: Request<'_>, source: &Source) -> Resul
 }
 
 /// The sizes of a run: those of its symbols, and what its inputs store.
-fn sizes(program: &Program, plan: &Plan, density: f64) -> Sizes {
+pub fn sizes(program: &Program, plan: &Plan, density: f64) -> Sizes {
     let stored = plan.inputs.iter().filter_map(|(id, given)| match given {
         Given::Sparse(tensor) => Some((*id, tensor.values().len() as u64)),
         Given::Array(_) => None,

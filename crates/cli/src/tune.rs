@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use dastac::build::BuildOptions;
+use dastac::contract::At;
 use dastac::driver::Built;
 use dastac::run::Runner;
 use dastac::sched::Moving;
@@ -20,7 +21,7 @@ use super::json::Ordered;
 use super::plan::{Inputs, Request, fill};
 use super::progress::Progress;
 use super::report::nanoseconds;
-use super::run::{plan, threads};
+use super::run::{plan, sizes, threads};
 use super::source::Source;
 use super::table::{duration, table};
 use super::{Outcome, Result, Terminal, machine, output, schedule};
@@ -41,6 +42,9 @@ struct Report {
     /// is.
     schedule: Option<String>,
     best: Vec<Line>,
+    /// The time of the program with its products in steps, as `dastac run` computes them without a schedule.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    in_steps_ns: Option<u64>,
     /// Where it was written.
     written: String,
 }
@@ -63,35 +67,58 @@ pub fn tune(terminal: &Terminal, args: &TuneArgs) -> Result<Outcome> {
     output::check(&path, &source)?;
     let progress = Progress::new(terminal.interactive && !args.json);
     let analysis = analyse(terminal, &source, &progress)?;
-    let request = Request {
+    let request = || Request {
         symbols: &args.symbols,
         inputs: &args.inputs,
         outputs: &[],
         reading: &args.reading,
         renderer: &terminal.renderer,
     };
-    let plan = plan(&analysis, request, &source)?;
+    let planned = plan(&analysis, request(), &source)?;
     let threads = threads(terminal, &args.threads);
     let target = BuildOptions { parallel: threads > 1, ..machine::own()? };
+    let sizes = sizes(&analysis.inferred.program, &planned, dastac::runtime::DEFAULT_DENSITY);
+    let stepped = analysis.clone().contracted(At::Sizes(&sizes)).map_err(failed)?;
     progress.stage("finding layouts");
-    let laid = analysis.direct().lay_out().map_err(failed)?;
+    let laid = analysis.clone().direct().lay_out().map_err(failed)?;
     progress.stage("generating code");
     let built: Built = laid.clone().lower().and_then(|l| l.build(target)).map_err(failed)?;
     super::watchdog::stop();
     let program = built.program().clone();
     let reference = Reference::of(&program);
-    let mut runner = Runner::new(built, &plan.symbols, threads).map_err(failed)?;
-    let moves = plan.moves(reference, runner.instance(), false);
+    let mut runner = Runner::new(built, &planned.symbols, threads).map_err(failed)?;
+    let moves = planned.moves(reference, runner.instance(), false);
     if moves.iter().any(|one| *one != Moving::default()) {
         runner.make_movement().map_err(failed)?;
     }
     let inputs =
-        Inputs { given: plan.inputs, keep: false, seed: args.seed, renderer: &terminal.renderer };
-    fill(runner.instance_mut(), reference, inputs, &source, &progress)?;
+        |given| Inputs { given, keep: false, seed: args.seed, renderer: &terminal.renderer };
+    // Standard input cannot be read again.
+    let again = args.inputs.iter().all(|(_, path)| path != Path::new("-"));
+    let in_steps = match stepped.is_cut() && again {
+        true => {
+            progress.stage("timing the program in steps");
+            let laid = stepped.lay_out().map_err(failed)?;
+            let options = runner.built().options.clone();
+            let built = laid.lower().and_then(|lowered| lowered.build(options)).map_err(failed)?;
+            let mut own = Runner::new(built, &planned.symbols, threads).map_err(failed)?;
+            if moves.iter().any(|one| *one != Moving::default()) {
+                own.make_movement().map_err(failed)?;
+            }
+            // Files are read again.
+            let given = inputs(plan(&analysis, request(), &source)?.inputs);
+            fill(own.instance_mut(), reference, given, &source, &progress)?;
+            own.execute().map_err(failed)?;
+            Some(tune::time(&mut own).map_err(failed)?.0)
+        }
+        false => None,
+    };
+    fill(runner.instance_mut(), reference, inputs(planned.inputs), &source, &progress)?;
     drop(progress);
 
     let bar = bar(terminal.interactive && !args.json, args.budget);
-    let options = Options { budget: Duration::from_secs_f64(args.budget), seed: args.seed };
+    let budget = Duration::from_secs_f64(args.budget);
+    let options = Options { budget, seed: args.seed, in_steps };
     let found = tune::tune(&laid, &mut runner, &options, &mut |now| {
         bar.set_position(u64::try_from(now.elapsed.as_millis()).unwrap_or(u64::MAX));
         let (best, plain) = (nanoseconds(now.best), nanoseconds(now.plain));
@@ -116,6 +143,7 @@ pub fn tune(terminal: &Terminal, args: &TuneArgs) -> Result<Outcome> {
         rejected: found.rejected,
         schedule: found.faster.then(|| found.program.schedule_line().unwrap_or_default()),
         best: found.best.iter().map(|trial| line(program, trial, plain)).collect(),
+        in_steps_ns: in_steps.map(nanoseconds),
         written: path.display().to_string(),
     };
     let text = if args.json {
@@ -165,11 +193,15 @@ fn remarks(found: &Found, symbols: &[(String, i64)], threads: usize) -> Vec<Stri
     )];
     let time = |trial: Option<&Trial>| trial.map(|trial| duration(nanoseconds(trial.time)));
     let plain = time(plain(found)).unwrap_or_default();
+    let steps =
+        |steps| format!("In steps, as without a schedule: {}.", duration(nanoseconds(steps)));
+    remarks.extend(found.in_steps.map(steps));
     remarks.push(match found.faster {
         true => {
             let best = time(found.best.first()).unwrap_or_default();
             format!("{best}; {plain} without it.")
         }
+        false if found.in_steps.is_some() => "Nothing is faster than that.".into(),
         false => format!("Nothing is faster than the program as it is: {plain}."),
     });
     remarks
@@ -209,6 +241,7 @@ fn human(report: &Report, found: &Found, used: &str) -> String {
     let shown = shown.filter(|(at, _)| *at < SHOWN || *at == place).map(|(_, line)| line);
     let rows = shown.map(|line| {
         let schedule = match &line.schedule {
+            None if found.in_steps.is_some() => "no steps, no schedule".to_owned(),
             None => "the program as it is".to_owned(),
             Some(line) if line.is_empty() => "no schedule".to_owned(),
             Some(line) => line.trim_start_matches("schedule: ").to_owned(),
@@ -230,7 +263,13 @@ fn human(report: &Report, found: &Found, used: &str) -> String {
             report.rejected
         );
     }
+    if let Some(steps) = report.in_steps_ns {
+        text += &format!("in steps, as it is run without a schedule: {}\n", duration(steps));
+    }
     text += &match &report.schedule {
+        None if report.in_steps_ns.is_some() => {
+            format!("{}: nothing is faster than the program in steps\n", report.written)
+        }
         Some(_) => format!("{}: {used}\n", report.written),
         None => format!("{}: nothing is faster than the program as it is\n", report.written),
     };

@@ -89,6 +89,11 @@ impl Analysis {
         Ok(analysis)
     }
 
+    /// Whether some products are in steps, or read copies of operands.
+    pub fn is_cut(&self) -> bool {
+        matches!(self.steps, Steps::Cut(_))
+    }
+
     fn in_steps(mut self, at: At<'_>) -> Result<Analysis, Error> {
         if !matches!(self.steps, Steps::Open) {
             return Ok(self);

@@ -54,6 +54,9 @@ pub struct Options {
     pub budget: Duration,
     /// Chooses candidates.
     pub seed: u64,
+    /// The time of the program with products in steps, if it has such without a schedule: a schedule has none, so that
+    /// it has to be faster.
+    pub in_steps: Option<Duration>,
 }
 
 /// A schedule of each rule and how fast it is.
@@ -72,8 +75,10 @@ pub struct Trial {
 pub struct Found {
     /// The program with the best schedules: its own where nothing is faster.
     pub program: Program,
-    /// Whether something is faster than the program as it is.
+    /// Whether something is faster than the program as it is, and than its products in steps.
     pub faster: bool,
+    /// The time of the program with products in steps.
+    pub in_steps: Option<Duration>,
     /// The best schedules, the fastest first; the program as it is among them.
     pub best: Vec<Trial>,
     /// How many were tried.
@@ -139,6 +144,7 @@ pub fn tune(
         together: std::thread::available_parallelism().map_or(1, std::num::NonZero::get).min(KEPT),
         rejected: 0,
         plain: Duration::ZERO,
+        in_steps: options.in_steps,
         kept: Vec::new(),
         progress,
     };
@@ -175,6 +181,8 @@ struct Search<'a> {
     together: usize,
     rejected: usize,
     plain: Duration,
+    /// The program with products in steps.
+    in_steps: Option<Duration>,
     /// The fastest first.
     kept: Vec<Kept>,
     progress: &'a mut dyn FnMut(&Progress),
@@ -337,12 +345,7 @@ impl Search<'_> {
 
     /// The least time of some runs of the code that is there.
     fn time(&mut self) -> Result<(Duration, usize), Error> {
-        let (mut least, mut total, mut runs) = (Duration::MAX, Duration::ZERO, 0);
-        while runs == 0 || total < LEAST_TIME && runs < MOST_RUNS {
-            let time = self.runner.execute()?;
-            (least, total, runs) = (least.min(time), total + time, runs + 1);
-        }
-        Ok((least, runs))
+        time(self.runner)
     }
 
     /// Whether the results that are there are those of the loops as they are, but for rounding.
@@ -373,8 +376,8 @@ impl Search<'_> {
             }
             rounds += 1;
         }
-        let faster =
-            |kept: &Kept| kept.time.as_secs_f64() < plain.time.as_secs_f64() * (1.0 - MARGIN);
+        let to_beat = self.in_steps.map_or(plain.time, |steps| steps.min(plain.time));
+        let faster = |kept: &Kept| kept.time.as_secs_f64() < to_beat.as_secs_f64() * (1.0 - MARGIN);
         let best = self.kept.iter().zip(&wins);
         let best = best.filter(|(kept, wins)| faster(kept) && 3 * **wins >= 2 * rounds);
         let best = best.map(|(kept, _)| kept).min_by_key(|kept| kept.time);
@@ -406,12 +409,26 @@ impl Search<'_> {
         Ok(Found {
             program,
             faster,
+            in_steps: self.in_steps,
             best,
             tried: self.tried,
             rejected: self.rejected,
             elapsed: self.start.elapsed(),
         })
     }
+}
+
+/// The least time of some runs, and of how many.
+///
+/// # Errors
+/// Those of a run.
+pub fn time(runner: &mut Runner) -> Result<(Duration, usize), Error> {
+    let (mut least, mut total, mut runs) = (Duration::MAX, Duration::ZERO, 0);
+    while runs == 0 || total < LEAST_TIME && runs < MOST_RUNS {
+        let time = runner.execute()?;
+        (least, total, runs) = (least.min(time), total + time, runs + 1);
+    }
+    Ok((least, runs))
 }
 
 /// A rule's schedule with other loops.
