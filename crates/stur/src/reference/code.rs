@@ -6,7 +6,6 @@ use crate::affine::apply;
 use crate::ast::{BinaryOp, CompareOp, Comparison, Expr, ExprKind};
 
 use super::dense::{EvalError, position};
-use super::interval::Interval;
 
 /// An integer expression with symbols replaced by their values and iterators by slots.
 #[derive(Clone, Debug)]
@@ -28,7 +27,7 @@ pub(crate) struct Integers {
     /// What stands for elements outside of the shape, or if there are none.
     pub outside: i64,
     /// The least and the largest of all.
-    range: (i64, i64),
+    pub range: (i64, i64),
 }
 
 impl Integers {
@@ -37,11 +36,6 @@ impl Integers {
             .iter()
             .fold((outside, outside), |(low, high), value| (low.min(*value), high.max(*value)));
         Integers { shape, of, outside, range }
-    }
-
-    /// The values that there are.
-    pub fn range(&self) -> Interval {
-        Interval::new(self.range.0, self.range.1)
     }
 }
 

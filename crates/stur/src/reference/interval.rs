@@ -294,7 +294,7 @@ pub(crate) fn forward(code: &Code, ranges: &[Interval]) -> Interval {
     match code {
         Code::Const(value) => Interval::point(*value),
         Code::Slot(slot) => ranges[*slot],
-        Code::Element(integers, _) => integers.range(),
+        Code::Element(integers, _) => Interval::new(integers.range.0, integers.range.1),
         Code::Neg(inner) => forward(inner, ranges).neg(),
         Code::Op(op, left, right) => {
             let (a, b) = (forward(left, ranges), forward(right, ranges));
