@@ -217,7 +217,17 @@ fn item() -> impl Strategy<Value = Item> {
 }
 
 fn file() -> impl Strategy<Value = File> {
-    prop::collection::vec(item(), 0..6).prop_map(|items| File { items })
+    prop::collection::vec(item(), 0..6).prop_map(|mut items| {
+        // A scalar that is compared is an element, if no iterator has its name.
+        for item in &mut items {
+            if let Item::Rule(rule) = item
+                && rule.iterators.is_empty()
+            {
+                rule.tensor.text = "scalar".into();
+            }
+        }
+        File { items }
+    })
 }
 
 /// Words that make sense here and there.

@@ -13,6 +13,7 @@ mod merged;
 mod names;
 mod piecewise;
 mod placed;
+mod rounded;
 mod shared;
 
 use std::collections::BTreeSet;
@@ -69,6 +70,9 @@ pub(super) fn reductions(file: &File) -> File {
                 piecewise::rule(&mut rule, &work.symbols);
                 grouped::rule(&mut rule);
                 inline::sums(&mut rule, &work.symbols);
+                if work.known.has_integers(&head) {
+                    rounded::rounded(&mut rule.body, &work.known);
+                }
                 work.shared.clear();
                 work.extremes(&mut rule);
                 work.merged(file, &mut rule);
@@ -599,9 +603,14 @@ impl Desugar<'_> {
 
     /// Replaces sums among the factors of a product that would become many products by elements of tensors.
     fn factored(&mut self, head: &str, iterators: &[Name], product: &mut Term, all: &[Term]) {
-        let outer = |term: &Term| self.outer(iterators, term);
-        let known = (&self.known, &self.symbols);
-        for factored::Sum { at, iterators } in factored::sums(product, all, known, (head, &outer)) {
+        let sums = factored::sums(
+            product,
+            all,
+            &self.known,
+            &|term| self.outer(iterators, term),
+            &|term, outer| self.is_bounded((head, iterators), (term, outer), all),
+        );
+        for factored::Sum { at, iterators } in sums {
             let Term::Product(factors, _) = &mut *product else { return };
             let Some(sum) = factors.get_mut(at) else { return };
             let is_bounded = bounded::open(sum, &iterators).is_empty();
@@ -647,10 +656,7 @@ impl Desugar<'_> {
     fn places(&mut self, head: &str, iterators: &[Name], term: &mut Term, place: &Place) {
         for value in placed::places(term, &self.known) {
             let outer = self.outer(iterators, value);
-            let conditions = &place.conditions;
-            if !self.known.bounds(head, value, &outer)
-                && !bounded::is_closed(value, &outer, conditions, &self.symbols)
-            {
+            if !self.is_bounded((head, iterators), (value, &outer), &place.conditions) {
                 continue;
             }
             let span = value.span();
@@ -666,6 +672,21 @@ impl Desugar<'_> {
             let element = Of::Type(Element::I64);
             self.added.push(Added { conditions, element, ..Added::of(part) });
         }
+    }
+
+    /// Whether the iterators of a term are bounded by its subscripts, by the `:D` of the head, or by conditions.
+    fn is_bounded(
+        &self,
+        (head, iterators): (&str, &[Name]),
+        (term, outer): (&Term, &[Name]),
+        conditions: &[Term],
+    ) -> bool {
+        let of_head = |name: &str| {
+            self.known.is_bounded(head) && iterators.iter().any(|own| own.text == name)
+        };
+        bounded::open(term, outer)
+            .iter()
+            .all(|name| of_head(name) || bounded::is_closed(name, conditions, &self.symbols))
     }
 
     /// The iterators of a term: as in the head, then by appearance.

@@ -462,16 +462,21 @@ impl Checker<'_> {
             }
             if name.contains(PLACE) {
                 let message = format!("how many elements `{}` has is not known", head.name);
-                let names: Vec<&str> = (rule.iterators.iter())
-                    .map(|name| if name.contains(PLACE) { "k" } else { name.as_str() })
-                    .collect();
-                open.push(Diagnostic::error("E0109", message, rule.span, "values say where").hint(
-                    format!(
-                        "give its dimensions: `{}:D({}) := (0 <= k < N)`",
-                        head.name,
-                        names.join(", ")
-                    ),
-                ));
+                let of_rule = |name: &str| rule.iterators.iter().any(|own| own == name);
+                let mut free = ["k", "l", "m", "n", "p", "q", "r", "s", "t", "u", "v", "w"]
+                    .into_iter()
+                    .filter(|name| !of_rule(name) && self.symbol(name).is_none());
+                let names = rule.iterators.iter().map(|name| match name.contains(PLACE) {
+                    true => free.next().unwrap_or("k"),
+                    false => name.as_str(),
+                });
+                let names: Vec<&str> = names.collect();
+                let bounds: Vec<String> =
+                    names.iter().map(|name| format!("(0 <= {name} < ..)")).collect();
+                let (names, bounds) = (names.join(", "), bounds.join(" * "));
+                let hint = format!("give its dimensions: `{}:D({names}) := {bounds}`", head.name);
+                let error = Diagnostic::error("E0109", message, rule.span, "values say where");
+                open.push(error.hint(hint));
             } else {
                 let message = format!("iterator `{name}` of the head is unbound");
                 let mut positions =

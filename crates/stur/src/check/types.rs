@@ -265,7 +265,7 @@ fn integers(program: &Program, rule: &Rule) -> Option<(Wrong, &'static str)> {
     Some((
         wrong,
         "integers are sums and products of integers (`a // b` rounds quotients down): make its elements f64, or say \
-         how values become integers, as in `i64(floor(x(i)))`",
+         how values become integers, as in `floor(x(i))`",
     ))
 }
 

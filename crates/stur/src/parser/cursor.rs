@@ -21,6 +21,8 @@ pub(super) struct Parser<'a> {
     pub(super) iterators: BTreeSet<String>,
     /// Names at the beginnings of lines: tensors, also where they are those of functions.
     pub(super) heads: &'a BTreeSet<String>,
+    /// Those of them that have no iterators.
+    pub(super) scalars: &'a BTreeSet<String>,
 }
 
 pub(super) fn error(

@@ -10,6 +10,7 @@ mod formats;
 pub(crate) mod means;
 mod names;
 mod node;
+mod scalars;
 mod schedule;
 pub(crate) mod statistics;
 pub(crate) mod sums;
@@ -60,7 +61,7 @@ pub(crate) fn parse_lines(source: &str) -> Parsed {
     let (tokens, mut diagnostics) = lex(source);
     let (mut file, mut broken) = (File::default(), Vec::new());
     let lines = lines(&tokens);
-    let heads = heads(&lines);
+    let (heads, scalars) = (heads(&lines), scalars::named(&lines));
     for line in lines {
         if line.iter().any(|token| token.kind == TokenKind::Invalid) {
             broken.push(line.to_vec()); // reported by the lexer
@@ -77,7 +78,7 @@ pub(crate) fn parse_lines(source: &str) -> Parsed {
         let Some(last) = tokens.last() else { continue };
         let end = Span::new(last.span.end, last.span.end);
         let warnings = Vec::new();
-        let heads = &heads;
+        let (heads, scalars) = (&heads, &scalars);
         let mut parser = Parser {
             source,
             tokens: &tokens,
@@ -87,6 +88,7 @@ pub(crate) fn parse_lines(source: &str) -> Parsed {
             warnings,
             iterators: BTreeSet::new(),
             heads,
+            scalars,
         };
         let item = parser.item();
         diagnostics.append(&mut parser.warnings);
@@ -468,6 +470,14 @@ impl Parser<'_> {
         let mut node = self.whole()?;
         if found.is_some() {
             node = tails::reduced(node);
+        }
+        let mut taken = self.iterators.clone();
+        if let Some((reduction, _)) = &found {
+            taken.extend(reduction.iterators.iter().map(|name| name.text.clone()));
+        }
+        if aspect == Aspect::Value {
+            let is_function = |name: &str, arguments: &[Node]| self.is_function(name, arguments);
+            scalars::compared(&mut node, self.scalars, &taken, &is_function);
         }
         let is_reduction = matches!(node.kind, NodeKind::Reduced(..));
         // `sum(j) A(i, j) > 2` could be either.

@@ -230,17 +230,11 @@ fn is_about(condition: &Term, iterators: &[Name], symbols: &BTreeSet<String>) ->
     free(condition).iter().all(|name| known(name) || symbols.contains(name))
 }
 
-/// Whether each iterator of a term that is no subscript in it is bounded by a comparison of nothing else.
-pub(super) fn is_closed(
-    term: &Term,
-    iterators: &[Name],
-    conditions: &[Term],
-    symbols: &BTreeSet<String>,
-) -> bool {
-    open(term, iterators).iter().all(|name| {
-        let alone = iterators.iter().filter(|one| one.text == *name).cloned().collect::<Vec<_>>();
-        let is_own = |one: &Term| free(one).contains(name) && is_about(one, &alone, symbols);
-        conditions.iter().any(is_own)
+/// Whether a comparison of nothing else bounds an iterator.
+pub(super) fn is_closed(name: &str, conditions: &[Term], symbols: &BTreeSet<String>) -> bool {
+    conditions.iter().any(|condition| {
+        let names = free(condition);
+        names.contains(name) && names.iter().all(|own| own == name || symbols.contains(own))
     })
 }
 

@@ -6,7 +6,6 @@
 
 use std::collections::BTreeSet;
 
-use super::bounded;
 use super::known::Known;
 use crate::ast::{Name, Term};
 use crate::check::products::size;
@@ -21,12 +20,14 @@ pub(super) struct Sum {
     pub iterators: Vec<Name>,
 }
 
-/// The sums among the factors of a product that are too many products; `iterators` are those of a term.
+/// The sums among the factors of a product that are too many products. `iterators` are those of a term, and
+/// `is_bounded` says whether all of them have bounds in it, or where it stands.
 pub(super) fn sums(
     product: &Term,
     conditions: &[Term],
-    (known, symbols): (&Known, &BTreeSet<String>),
-    (head, iterators): (&str, &dyn Fn(&Term) -> Vec<Name>),
+    known: &Known,
+    iterators: &dyn Fn(&Term) -> Vec<Name>,
+    is_bounded: &dyn Fn(&Term, &[Name]) -> bool,
 ) -> Vec<Sum> {
     let Term::Product(factors, _) = product else { return Vec::new() };
     if size(product, &|_| 1).0 <= MOST {
@@ -39,9 +40,7 @@ pub(super) fn sums(
         let many = iterators.iter().map(|name| name.text.as_str()).filter(|name| !few(name));
         let many: BTreeSet<String> = many.map(str::to_owned).collect();
         let pays = many.len() <= 1 || reads_all(sum, &many, known);
-        let is_bounded =
-            || known.is_bounded(head) || bounded::is_closed(sum, &iterators, conditions, symbols);
-        (pays && is_bounded()).then_some(Sum { at, iterators })
+        (pays && is_bounded(sum, &iterators)).then_some(Sum { at, iterators })
     });
     sums.collect()
 }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use dastac_elements::{Element, Function};
 
-use super::names::{bound_in, read};
+use super::names::read;
 use crate::ast::{Aspect, File, Item, Name, Operation, Span, Term, TypeItem};
 
 /// What is known of the elements of the tensors of a file.
@@ -66,13 +66,6 @@ impl Known {
             }
         }
         Known { said, others, computed, bounded, sparse, ordered, symbols: symbols.clone() }
-    }
-
-    /// Whether iterators of a value in a rule are bound by what it reads, or may be by the `:D` of the head.
-    pub(super) fn bounds(&self, head: &str, value: &Term, iterators: &[Name]) -> bool {
-        let mut bound = BTreeSet::new();
-        bound_in(value, &mut bound);
-        self.bounded.contains(head) || iterators.iter().all(|name| bound.contains(&name.text))
     }
 
     /// The type that is said of a tensor, or of all others.
@@ -174,6 +167,11 @@ impl Known {
     /// Whether all elements of a tensor are integers that are said to be.
     pub(super) fn has_integers(&self, tensor: &str) -> bool {
         self.said.get(tensor).is_some_and(|element| element.is_integer())
+    }
+
+    /// Whether its elements are real numbers that may be fractions; those of no type are.
+    pub(super) fn is_fractional(&self, tensor: &str) -> bool {
+        !self.symbols.contains(tensor) && self.element(tensor).is_none_or(|one| one.is_float())
     }
 
     /// Whether its elements are floats. Inputs of which no type is said are integers where they choose elements.
