@@ -12,6 +12,7 @@ const UNDECIDED: &[(&str, &str, &str, &str)] = &[
     ("extremes_of_integers", "*", "*", "another rule goes over levels"),
     ("functions_of_computed_elements", "y", "*", "reciprocals of values that may be zero"),
     ("half_cube_packed", "*", "*", "expressions that are not affine"),
+    ("heads_of_products", "U", "executed", "a minimum that takes a point twice"),
     ("half_rows", "G", "statements", "dimensions that are products of symbols"),
     ("manual_packed", "*", "*", "expressions that are not affine"),
     ("maximum_of_shifted_rows", "y", "statements", "a case that is computed once for many points"),

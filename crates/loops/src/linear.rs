@@ -67,6 +67,11 @@ impl Linear {
         sum + self.constant
     }
 
+    /// Whether an expression is among what is summed.
+    pub(crate) fn has(&self, atom: &Index) -> bool {
+        self.terms.iter().any(|(own, _)| own == atom)
+    }
+
     /// Takes out `coefficient * var` and gives the coefficient, unless `var` occurs elsewhere too.
     pub(crate) fn isolate(mut self, var: VarId) -> Option<(i64, Linear)> {
         let at = self.terms.iter().position(|(atom, _)| *atom == Index::Var(var))?;

@@ -39,21 +39,39 @@ fn trips(lower: &[Index], upper: &[Index], step: i64) -> Trips {
     only_value(lower, upper, step).map_or(Trips::Unknown, Trips::One)
 }
 
-/// An index without the variables that cancel in it: `k - e + e` -> `k`. What mentions a variable is taken to move with
+/// An index without the summands that cancel in it: `k - e + e` -> `k`. What mentions a variable is taken to move with
 /// it.
 fn without_cancelled(index: Index) -> Index {
+    fn summands<'i>(index: &'i Index, all: &mut Vec<&'i Index>) {
+        match index {
+            Index::Add(left, right) | Index::Sub(left, right) => {
+                summands(left, all);
+                summands(right, all);
+            }
+            Index::Mul(left, right) => {
+                // The atom of `2 * e`, whatever stands before it.
+                let atom = match (&**left, &**right) {
+                    (Index::Const(_), atom) | (atom, Index::Const(_)) => atom,
+                    _ => index,
+                };
+                all.push(atom);
+            }
+            Index::Const(_) => {}
+            atom => all.push(atom),
+        }
+    }
     if !matches!(index, Index::Add(..) | Index::Sub(..)) {
         return index;
     }
-    let mut vars: Vec<VarId> = Vec::new();
-    let mut twice: Vec<VarId> = Vec::new();
-    index.visit(&mut |part| {
-        if let Index::Var(var) = part {
-            if vars.contains(var) { twice.push(*var) } else { vars.push(*var) }
-        }
-    });
-    let fewer = Linear::of(&index).filter(|_| !twice.is_empty()).map(|sum| sum.to_index());
-    fewer.filter(|fewer| twice.iter().any(|var| !fewer.mentions(*var))).unwrap_or(index)
+    let mut all = Vec::new();
+    summands(&index, &mut all);
+    let is_again = |at: &usize| all[..*at].contains(&all[*at]);
+    let again: Vec<&Index> = (1..all.len()).filter(is_again).map(|at| all[at]).collect();
+    if again.is_empty() {
+        return index;
+    }
+    let sum = Linear::of(&index).filter(|sum| again.iter().any(|atom| !sum.has(atom)));
+    sum.map_or_else(|| index.clone(), |sum| sum.to_index())
 }
 
 /// Values of more operations are not substituted for variables in several places,

@@ -12,6 +12,7 @@ mod operands;
 mod parts;
 mod ranges;
 mod rule;
+mod shift;
 #[cfg(test)]
 mod tests;
 mod walked;
@@ -62,6 +63,9 @@ impl Dynamic<'_> {
         let filled = fill(function, module, &walked.kernel).map_err(refused)?;
         walked.kernel = on_levels(&walked.kernel).map_err(refused)?;
         walked.walks = filled.walks;
+        if !self.inferred.program.is_dynamic(rule.rule) {
+            shift::back(function, &walked.lowers);
+        }
         Ok((filled.whole && walked.covered, walked))
     }
 
@@ -189,10 +193,11 @@ impl Dynamic<'_> {
         };
         let translation = Translation::new(self.inferred, self.layouts, module, rule)?;
         let covered = translation.covers_head()?;
+        let lowers = translation.lowers();
         let (kernel, tensors) = translation.kernel(&first)?;
         let kernel = Kernel { walking: self.walking, reserves: self.reserves, ..kernel };
         let (head, walks, works, why) = (rule.head, Walks::new(), Works::new(), None);
-        Ok(Walked { head, kernel, tensors, walks, works, why, appended: 0, covered })
+        Ok(Walked { head, kernel, tensors, walks, works, why, appended: 0, covered, lowers })
     }
 }
 

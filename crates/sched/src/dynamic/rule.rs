@@ -23,6 +23,7 @@ use dastac_stur::sets::Affine;
 
 use super::linear::{iterator, linear, split};
 use super::ranges::{Range, range};
+use super::shift::Lowers;
 use crate::SchedError;
 use crate::elements::{buffer, comparison, extents, reached, sorted};
 use crate::nest::symbol;
@@ -119,6 +120,13 @@ impl<'a> Translation<'a> {
 
     fn definition(&self) -> &'a Rule {
         &self.inferred.program.rules[self.rule.rule.0]
+    }
+
+    /// Where its iterators begin.
+    pub(super) fn lowers(&self) -> Lowers {
+        let ranges = self.ranges.iter().map(|range| range.lower.clone());
+        let names = self.iterators.iter().map(|name| self.inferred.sets.names.isl(name).to_owned());
+        names.zip(ranges).collect()
     }
 
     /// What an iterator is.

@@ -6,6 +6,7 @@ use dastac_loops::Element;
 use dastac_stur::infer::Inferred;
 use dastac_stur::program::TensorId;
 
+use super::shift::Lowers;
 use crate::elements::buffer;
 
 /// What rules that read dynamic tensors are made of.
@@ -56,6 +57,8 @@ pub struct Walked {
     pub(super) appended: usize,
     /// Whether loops over its ranges come to all elements of the head that are stored.
     pub(super) covered: bool,
+    /// Where its iterators begin.
+    pub(super) lowers: Lowers,
 }
 
 /// Why elements of a result come together in a workspace.
