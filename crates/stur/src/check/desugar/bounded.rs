@@ -5,7 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::super::structures::rename_term;
 use super::names::{bound_in, visit_terms};
 use crate::affine::names;
-use crate::ast::{Aspect, Expr, ExprKind, File, Item, Name, PLACE, ReduceOp, RuleItem, Term};
+use crate::ast::{
+    Aspect, CompareOp, Expr, ExprKind, File, Item, Name, PLACE, ReduceOp, RuleItem, Term,
+};
 use crate::parser::sums::free;
 
 /// The `:D` of a tensor.
@@ -230,12 +232,30 @@ fn is_about(condition: &Term, iterators: &[Name], symbols: &BTreeSet<String>) ->
     free(condition).iter().all(|name| known(name) || symbols.contains(name))
 }
 
-/// Whether a comparison of nothing else bounds an iterator.
+/// Whether comparisons of nothing else bound an iterator from both sides, and by a number that is not negative from
+/// below: it is a subscript of a tensor then.
 pub(super) fn is_closed(name: &str, conditions: &[Term], symbols: &BTreeSet<String>) -> bool {
-    conditions.iter().any(|condition| {
-        let names = free(condition);
-        names.contains(name) && names.iter().all(|own| own == name || symbols.contains(own))
-    })
+    use CompareOp::{Eq, Ge, Gt, Le, Lt, Ne};
+    let (mut below, mut above) = (false, false);
+    for condition in conditions {
+        let Term::Comparison(comparison) = condition else { continue };
+        if !free(condition).iter().all(|own| own == name || symbols.contains(own)) {
+            continue;
+        }
+        for (pair, operator) in comparison.operands.windows(2).zip(&comparison.operators) {
+            let (low, high, least) = match operator {
+                Lt => (&pair[0], &pair[1], -1),
+                Le => (&pair[0], &pair[1], 0),
+                Gt => (&pair[1], &pair[0], -1),
+                Ge => (&pair[1], &pair[0], 0),
+                Eq | Ne => continue,
+            };
+            let is_name = |side: &Expr| matches!(&side.kind, ExprKind::Name(own) if own == name);
+            below |= is_name(high) && matches!(low.kind, ExprKind::Int(number) if number >= least);
+            above |= is_name(low) && !names(high).contains(name);
+        }
+    }
+    below && above
 }
 
 /// The iterators that are no subscripts in a term.

@@ -5,6 +5,7 @@
 //!   and is `h(h.1(n)) := 1`: what is not a number is no place.
 //! - `T(floor(u(n)) + 1)` reads `T(P.1(n) + 1)`: what is computed of integers stays, `min`, `max`, `abs`, `//` and `%`
 //!   too.
+//! - `T(f(n) + a)`, where `f` has floats, reads `T(P.1(n) + a)`: the sum is whole where `f(n)` is.
 //! - `x(p(n))`, where `p` has floats, has `i64(where(floor(p(n)) = p(n), p(n), -2^62))`: what is not whole is no place.
 
 use std::collections::BTreeSet;
@@ -30,23 +31,64 @@ pub(super) fn places<'t>(term: &'t mut Term, known: &Known) -> Vec<&'t mut Term>
         return Vec::new();
     }
     let mut found = Vec::new();
-    match leaves(value, known) {
-        true => within(value, known, &mut found),
+    if leaves(value, known) {
+        within(value, known, &mut found);
+        return found;
+    }
+    match apart(value, known) {
+        true => {
+            for part in value.parts_mut() {
+                match is_certain(part, known) {
+                    true => within(part, known, &mut found),
+                    false => found.push(part),
+                }
+            }
+        }
         false => found.push(value),
     }
     found
 }
 
+/// Has what is added to integers be one value, if a value is such a sum: it is an integer where that is one.
+///
+/// Before -> after, of floats `f`: `f(n) + a + 0.5 * f(n)` -> `(f(n) + 0.5 * f(n)) + a`.
+fn apart(value: &mut Term, known: &Known) -> bool {
+    let Term::Sum(parts, span) = value else { return false };
+    if !parts.iter().any(|part| is_certain(part, known)) {
+        return false;
+    }
+    let (integers, mut floats): (Vec<Term>, Vec<Term>) =
+        std::mem::take(parts).into_iter().partition(|part| is_certain(part, known));
+    match floats.len() {
+        1 => parts.append(&mut floats),
+        _ => parts.push(Term::Sum(floats, *span)),
+    }
+    parts.extend(integers);
+    true
+}
+
 /// Whether what is computed of integers is computed of nothing else but values that are whole by themselves.
 fn leaves(value: &Term, known: &Known) -> bool {
+    of_integers(value, &|tensor| !known.has_floats(tensor), known)
+}
+
+/// Whether that is known without what has no type.
+fn is_certain(value: &Term, known: &Known) -> bool {
+    of_integers(value, &|tensor| known.has_integers(tensor), known)
+}
+
+fn of_integers(value: &Term, is_integer: &dyn Fn(&str) -> bool, known: &Known) -> bool {
     is_whole(value)
         || match value {
             Term::Access { tensor, position: None, reciprocal: false, .. } => {
-                !known.has_floats(&tensor.text)
+                known.is_constant(value) || is_integer(&tensor.text)
             }
             Term::Number { value, .. } => value.fract() == 0.0,
             Term::Index(_) => true,
-            other => known.keeps(other) && other.parts().iter().all(|part| leaves(part, known)),
+            other => {
+                let mut parts = other.parts().iter();
+                known.keeps(other) && parts.all(|part| of_integers(part, is_integer, known))
+            }
         }
 }
 
@@ -177,10 +219,11 @@ pub(super) mod tests {
             c(h) := h(floor(h * 0.5) % 2)
             d(n) := t(p(n) * q(n))
             e(n) := t(p(n) * M + floor(x(n) / 2))
+            g(n) := t(f(n) + k(n) - x(n)) * (k(n) > 0)
             c:D(h) := (0 <= h < N)",
         );
         expect_test::expect![[r#"
-            types: f = f64, k = i32, h.1 = i64, a.1 = i64, a.2 = i64, b.1 = i64, c.1 = i64, d.1 = i64, e.1 = i64, p = i64, q = i64
+            types: f = f64, k = i32, h.1 = i64, a.1 = i64, a.2 = i64, b.1 = i64, c.1 = i64, d.1 = i64, e.1 = i64, g.1 = i64, p = i64, q = i64, x = i64
             h.1(n) := i64(where((floor(x(n) * M()) = floor(x(n) * M())), floor(x(n) * M()), -4.611686018427388e18))
             h(h.at1) := x(n) * (h.1(n) = h.at1)
             a.1(n) := i64(where((floor(x(n)) = floor(x(n))), floor(x(n)), -4.611686018427388e18))
@@ -194,6 +237,8 @@ pub(super) mod tests {
             d(n) := t(t.at1) * (d.1(n) = t.at1)
             e.1(n) := i64(where((floor(x(n) * 2^-1) = floor(x(n) * 2^-1)), floor(x(n) * 2^-1), -4.611686018427388e18))
             e(n) := t(t.at1_) * ((p(n) * M() + e.1(n)) = t.at1_)
+            g.1(n) := i64(where((floor(f(n) + (-1) * x(n)) = (f(n) + (-1) * x(n))), f(n) + (-1) * x(n), -4.611686018427388e18))
+            g(n) := t(t.at1) * ((g.1(n) + k(n)) = t.at1) * (k(n) > 0)
         "#]].assert_eq(&found);
     }
 
