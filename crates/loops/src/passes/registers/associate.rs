@@ -2,6 +2,7 @@
 //!
 //! Before -> after, with `i` and `k` unrolled: `B[x, i] * B[x, j] * B[x, k]` -> `(B[x, j] * B[x, i]) * B[x, k]` where
 //! there are no more `i` than `k`: factors of fewest instances first, so that little is multiplied in each instance.
+//! What divides such factors divides those that do not vary more: `A[p] * X[k] / s[p]` -> `(A[p] / s[p]) * X[k]`.
 
 use std::collections::BTreeSet;
 
@@ -41,15 +42,27 @@ pub(super) fn associate(value: &Value, instances: &[Instance]) -> Value {
     }
     match value {
         Value::Sum(_) => value.clone(),
-        Value::Mul(..) => {
-            let mut factors = factors(value, instances);
-            factors.sort_by_key(|factor| factor.count);
-            let products = factors.into_iter().map(|factor| factor.product);
-            let multiply = |left, right| Value::Mul(Box::new(left), Box::new(right));
-            products.reduce(multiply).unwrap_or(Value::Const(1.0))
+        Value::Mul(..) => product(factors(value, instances)).unwrap_or(Value::Const(1.0)),
+        Value::Div(dividend, divisor) if matches!(**dividend, Value::Mul(..)) => {
+            let divisor = associate(divisor, instances);
+            let most = projections(instances, &divisor.free_vars()).len();
+            let (few, many): (Vec<Factor>, Vec<Factor>) =
+                factors(dividend, instances).into_iter().partition(|factor| factor.count <= most);
+            let divided = |dividend| Value::Div(Box::new(dividend), Box::new(divisor.clone()));
+            match (product(few), product(many)) {
+                (Some(few), Some(many)) => Value::Mul(Box::new(divided(few)), Box::new(many)),
+                (few, many) => divided(few.or(many).unwrap_or(Value::Const(1.0))),
+            }
         }
         _ => value.map_parts(&mut |part| associate(part, instances)),
     }
+}
+
+/// The product of some factors, those of fewest instances first.
+fn product(mut factors: Vec<Factor>) -> Option<Value> {
+    factors.sort_by_key(|factor| factor.count);
+    let products = factors.into_iter().map(|factor| factor.product);
+    products.reduce(|left, right| Value::Mul(Box::new(left), Box::new(right)))
 }
 
 fn factors(value: &Value, instances: &[Instance]) -> Vec<Factor> {

@@ -636,3 +636,12 @@ fn sums_of_at_most_one_term() {
         "if M > 0 { for i = 0 to N { C[i] = sum(k = max(0, crd[i]) to min(N, min(crd[i], N - 1) + 1)) A[k] } }",
     ));
 }
+
+#[test]
+fn what_divides_divides_what_varies_less() {
+    let body = "for i = 0 to N { parallel kt = 0 to N - 7 step 8 { unroll k = kt to kt + 8 {
+        C[k] = sum(p = 0 to i) B[p] * A[N * p + k] / (1.0 + B[p + i])
+    } } }";
+    let text = check(&vectors(), body);
+    assert_eq!(text.matches("div").count(), 1, "{text}");
+}
