@@ -7,7 +7,6 @@
 //! As of sums, the order of additions is not fixed. The elements that are read are in other buffers than those that are
 //! added to.
 
-use super::associate::associate;
 use super::code::{larger, minus, plus, whole};
 use super::values::Group;
 use super::{Lanes, Lowered, Lowering};
@@ -111,7 +110,7 @@ impl Lowering<'_> {
         let instances = self.instances.clone();
         let of = |store: &&'_ Store| {
             let mut values = Vec::new();
-            addends(&associate(&store.value, &instances), &mut values);
+            addends(&self.associated(&store.value, &instances), &mut values);
             values
         };
         let sums: Vec<Addends<'_>> =

@@ -6,6 +6,7 @@
 
 use std::collections::BTreeSet;
 
+use super::Lowering;
 use crate::ir::*;
 use crate::unroll::Instance;
 
@@ -35,26 +36,37 @@ struct Factor {
     product: Value,
 }
 
-/// Regroups products by what their factors vary with.
-pub(super) fn associate(value: &Value, instances: &[Instance]) -> Value {
-    if instances.len() < 2 {
-        return value.clone();
+impl Lowering<'_> {
+    /// Regroups products by what their factors vary with, as they are computed here.
+    pub(super) fn associated(&self, value: &Value, instances: &[Instance]) -> Value {
+        associate(value, instances, self.lanes.as_ref().map(|lanes| lanes.var))
     }
+}
+
+/// Regroups products by what their factors vary with; `lane` is the variable of which vectors have several values.
+fn associate(value: &Value, instances: &[Instance], lane: Option<VarId>) -> Value {
+    let go = |value: &Value| associate(value, instances, lane);
     match value {
         Value::Sum(_) => value.clone(),
-        Value::Mul(..) => product(factors(value, instances)).unwrap_or(Value::Const(1.0)),
+        Value::Mul(..) if instances.len() > 1 => {
+            product(factors(value, instances, None, &go)).unwrap_or(Value::Const(1.0))
+        }
         Value::Div(dividend, divisor) if matches!(**dividend, Value::Mul(..)) => {
-            let divisor = associate(divisor, instances);
+            let divisor = go(divisor);
             let most = projections(instances, &divisor.free_vars()).len();
-            let (few, many): (Vec<Factor>, Vec<Factor>) =
-                factors(dividend, instances).into_iter().partition(|factor| factor.count <= most);
+            let lane = lane.filter(|lane| !divisor.mentions(*lane));
+            let varies_more = |factor: &Factor| {
+                most < factor.count || lane.is_some_and(|lane| factor.product.mentions(lane))
+            };
+            let (many, few): (Vec<Factor>, Vec<Factor>) =
+                factors(dividend, instances, lane, &go).into_iter().partition(varies_more);
             let divided = |dividend| Value::Div(Box::new(dividend), Box::new(divisor.clone()));
             match (product(few), product(many)) {
                 (Some(few), Some(many)) => Value::Mul(Box::new(divided(few)), Box::new(many)),
-                (few, many) => divided(few.or(many).unwrap_or(Value::Const(1.0))),
+                _ => Value::Div(Box::new(go(dividend)), Box::new(divisor)),
             }
         }
-        _ => value.map_parts(&mut |part| associate(part, instances)),
+        _ => value.map_parts(&mut |part| go(part)),
     }
 }
 
@@ -65,16 +77,22 @@ fn product(mut factors: Vec<Factor>) -> Option<Value> {
     products.reduce(|left, right| Value::Mul(Box::new(left), Box::new(right)))
 }
 
-fn factors(value: &Value, instances: &[Instance]) -> Vec<Factor> {
+fn factors(
+    value: &Value,
+    instances: &[Instance],
+    lane: Option<VarId>,
+    go: &dyn Fn(&Value) -> Value,
+) -> Vec<Factor> {
     let mut all = Vec::new();
     flatten(value, &mut all);
     let mut factors: Vec<Factor> = Vec::new();
     for factor in all {
-        let factor = associate(factor, instances);
+        let factor = go(factor);
         let vars = factor.free_vars();
-        let varies: BTreeSet<VarId> =
+        let mut varies: BTreeSet<VarId> =
             instances.iter().flat_map(|instance| project(instance, &vars).into_keys()).collect();
         let count = projections(instances, &varies).len();
+        varies.extend(lane.filter(|lane| vars.contains(lane)));
         let varies = Vec::from_iter(varies);
         match factors.iter_mut().find(|known| known.varies == varies) {
             Some(known) => {

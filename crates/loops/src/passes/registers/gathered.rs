@@ -8,7 +8,6 @@
 //! s = for p = a to a + (b - a - 1) / 8 * 8 step 8 { s += v[p..p + 8] * gather(x, crd[p..p + 8]) }  reduce(s +
 //! masked(..)) }`. Rows of at most a vector have code of their own, which waits for no loop.
 
-use super::associate::associate;
 use super::code::{larger, minus, plus, whole};
 use super::sums::Terms;
 use super::{Lanes, Lowered, Lowering, RegistersError};
@@ -27,7 +26,7 @@ impl Lowering<'_> {
         let length = self.wrapping("length", minus(upper.into(), lower.into()));
         let short = Condition::Compare(Compare::Le, length.into(), Index::Const(count as i64));
         let outer = self.lanes.replace(Lanes { var: sum.var, count, mask: None, packed: false });
-        let body = associate(&sum.body, instances);
+        let body = self.associated(&sum.body, instances);
         let totals = self.choose(
             Test::Condition(short),
             |lowering| {

@@ -7,7 +7,6 @@
 //! Before -> after, `sum(k = 0 to N) b[k] * c[k]` with 4 lanes:
 //! `a = for k = 0 to N - N % 4 step 4 { a += b[k..k + 4] * c[k..k + 4] }  if N % 4 { a += masked(..) }  reduce(a)`.
 
-use super::associate::associate;
 use super::code::{larger, minus, plus, whole};
 use super::sums::Terms;
 use super::values::Group;
@@ -35,7 +34,7 @@ impl Lowering<'_> {
     ) -> Lowered<Vec<RegId>> {
         let Terms { sum, instances, element } = terms;
         let outer = self.lanes.replace(Lanes { var: sum.var, count, mask: None, packed: false });
-        let body = associate(&sum.body, instances);
+        let body = self.associated(&sum.body, instances);
         let length = larger(minus(upper.into(), lower.into()), Index::Const(0));
         let length = self.wrapping("length", length);
         let nothing = self.number(sum.kind.neutral(), true, element);

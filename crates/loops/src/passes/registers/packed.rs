@@ -7,7 +7,6 @@
 //! middle to b { t += v[p] * x[crd[p]] }  if a < middle { t + reduce(for p = a to middle step 4 { s += v[p..p + 4] *
 //! pack(x[crd[p]], x[crd[p + 1]], x[crd[p + 2]], x[crd[p + 3]]) }) } else { t }`.
 
-use super::associate::associate;
 use super::code::{larger, minus, plus, whole};
 use super::sums::Terms;
 use super::values::joining;
@@ -30,7 +29,7 @@ impl Lowering<'_> {
         count: usize,
     ) -> Lowered<Vec<RegId>> {
         let Terms { sum, instances, element } = terms;
-        let body = associate(&sum.body, instances);
+        let body = self.associated(&sum.body, instances);
         let length = larger(minus(upper.into(), lower.into()), Index::Const(0));
         let length = self.wrapping("length", length);
         let middle = self.wrapping("middle", plus(lower.into(), whole(length, count as i64)));

@@ -6,7 +6,6 @@
 //! Before -> after, with 4 elements in lanes: `A[i] = sum(k = i to N) B[N * k + i]` ->
 //! `carry k = i to N { within = k >= [i, i + 1, i + 2, i + 3]  s = select(within, s + B[N * k + i ..], s) }`.
 
-use super::associate::associate;
 use super::sums::Terms;
 use super::{Lanes, Lowered, Lowering};
 use crate::ir::*;
@@ -37,7 +36,7 @@ impl Lowering<'_> {
         let (lower, upper) = (self.bound("lower", lower)?, self.bound("upper", upper)?);
         let nothing = self.number(sum.kind.neutral(), true, element);
         initial.resize(instances.len(), nothing);
-        let body = associate(&sum.body, instances);
+        let body = self.associated(&sum.body, instances);
         let range = (sum.var, vec![lower.into()], vec![upper.into()], sum.step);
         self.carry(range, &initial, |lowering, partial| {
             let mask = lowering.lanes_within(sum.var, &moving, &lanes);

@@ -8,7 +8,7 @@
 //! A sum over stored elements whose terms cannot be in lanes has several partial sums
 //! ([`scalar_chains`](crate::machine::Machine::scalar_chains)), and one for what is left.
 
-use super::associate::{associate, project, projections};
+use super::associate::{project, projections};
 use super::code::{larger, minus, plus, whole};
 use super::values::Group;
 use super::{Lowered, Lowering};
@@ -226,7 +226,7 @@ impl Lowering<'_> {
         (lower, upper): (VarId, VarId),
     ) -> Lowered<Vec<RegId>> {
         let Terms { sum, instances, element } = terms;
-        let body = associate(&sum.body, instances);
+        let body = self.associated(&sum.body, instances);
         let copies = self.copies(sum, instances);
         let length = larger(minus(upper.into(), lower.into()), Index::Const(0));
         let length = self.wrapping("length", length);
@@ -281,7 +281,7 @@ impl Lowering<'_> {
     ) -> Lowered<Vec<RegId>> {
         let Terms { sum, instances, element } = terms;
         let nothing = self.number(sum.kind.neutral(), false, element);
-        let body = associate(&sum.body, instances);
+        let body = self.associated(&sum.body, instances);
         let initial = vec![nothing; instances.len()];
         self.carry((sum.var, lower, upper, sum.step), &initial, |lowering, partial| {
             let term = (sum.kind, &body);

@@ -3,7 +3,7 @@
 //! Before -> after, where a machine multiplies and adds at once: `a[i] + b[i] * c[i]` ->
 //! `$0 = load a[i]  $1 = load b[i]  $2 = load c[i]  $3 = fma $1, $2, $0`.
 
-use super::associate::{associate, project};
+use super::associate::project;
 use super::{Lanes, Lowered, Lowering, RegistersError};
 use crate::ir::*;
 use crate::unroll::Instance;
@@ -49,7 +49,7 @@ impl Lowering<'_> {
         instances: &[Instance],
         element: Element,
     ) -> Lowered<Vec<RegId>> {
-        let value = associate(value, instances);
+        let value = self.associated(value, instances);
         let mut group = Group::new(instances.to_vec(), element);
         let mut results = Vec::new();
         for instance in instances {

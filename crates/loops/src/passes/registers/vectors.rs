@@ -6,7 +6,6 @@
 //! Before -> after, of four vectors `v`: `A[i..i + 32] = v stream if c` ->
 //! `choose if c and (A + 8 * i) % 64 == 0 { write A[i..i + 32] = v streamed 64 } else { write A[i..i + 32] = v }`.
 
-use super::associate::associate;
 use super::stores::Across;
 use super::values::{Group, joining};
 use super::{Lanes, Lowered, Lowering};
@@ -55,7 +54,7 @@ impl Lowering<'_> {
         let lanes =
             Lanes { var: across.var, count: across.count, mask: None, packed: across.packed };
         let outer = self.lanes.replace(lanes);
-        let value = associate(&store.value, &across.instances);
+        let value = self.associated(&store.value, &across.instances);
         let mut group = Group::new(across.instances.clone(), computed);
         let mut values = Vec::new();
         for instance in &across.instances {
