@@ -101,20 +101,9 @@ impl Sent {
 
     /// The reduction within a right-hand side that goes over an iterator of a value, if there is one.
     pub(super) fn reduced_within(&self, node: &Node) -> Option<Span> {
-        let within = |node: &Node| self.reduced_within(node);
         match &node.kind {
-            NodeKind::Number { .. } | NodeKind::Name(_) => None,
-            NodeKind::Call { arguments, .. } => arguments.iter().find_map(within),
-            NodeKind::Neg(inner) | NodeKind::Paren(inner) => within(inner),
-            NodeKind::Chain(first, rest) => {
-                within(first).or_else(|| rest.iter().find_map(|(_, node)| within(node)))
-            }
-            NodeKind::Compare(operands, _) => operands.iter().find_map(within),
-            NodeKind::Power(one, other)
-            | NodeKind::Floor(one, other)
-            | NodeKind::Either(one, other) => within(one).or_else(|| within(other)),
-            NodeKind::Reduced(reduction, _, _) if self.are_reduced(reduction) => Some(node.span),
-            NodeKind::Reduced(_, _, body) => within(body),
+            NodeKind::Reduced(reduction, ..) if self.are_reduced(reduction) => Some(node.span),
+            _ => node.parts().into_iter().find_map(|part| self.reduced_within(part)),
         }
     }
 }

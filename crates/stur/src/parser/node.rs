@@ -39,6 +39,44 @@ pub(super) enum NodeKind {
     Either(Box<Node>, Box<Node>),
 }
 
+impl Node {
+    /// The nodes that it is made of.
+    pub(super) fn parts(&self) -> Vec<&Node> {
+        match &self.kind {
+            NodeKind::Number { .. } | NodeKind::Name(_) => Vec::new(),
+            NodeKind::Call { arguments, .. } => arguments.iter().collect(),
+            NodeKind::Neg(inner) | NodeKind::Paren(inner) | NodeKind::Reduced(_, _, inner) => {
+                vec![inner]
+            }
+            NodeKind::Chain(first, rest) => {
+                std::iter::once(&**first).chain(rest.iter().map(|(_, node)| node)).collect()
+            }
+            NodeKind::Compare(operands, _) => operands.iter().collect(),
+            NodeKind::Power(one, other)
+            | NodeKind::Floor(one, other)
+            | NodeKind::Either(one, other) => vec![one, other],
+        }
+    }
+
+    /// The same, to be changed.
+    pub(super) fn parts_mut(&mut self) -> Vec<&mut Node> {
+        match &mut self.kind {
+            NodeKind::Number { .. } | NodeKind::Name(_) => Vec::new(),
+            NodeKind::Call { arguments, .. } => arguments.iter_mut().collect(),
+            NodeKind::Neg(inner) | NodeKind::Paren(inner) | NodeKind::Reduced(_, _, inner) => {
+                vec![inner]
+            }
+            NodeKind::Chain(first, rest) => {
+                std::iter::once(&mut **first).chain(rest.iter_mut().map(|(_, node)| node)).collect()
+            }
+            NodeKind::Compare(operands, _) => operands.iter_mut().collect(),
+            NodeKind::Power(one, other)
+            | NodeKind::Floor(one, other)
+            | NodeKind::Either(one, other) => vec![one, other],
+        }
+    }
+}
+
 impl Quantifier {
     /// Whether all of a right-hand side is reduced, not only the product that follows.
     pub(super) fn is_of_all(self) -> bool {

@@ -50,7 +50,7 @@ fn iterators_in(
         }
         _ => {}
     }
-    parts(node).into_iter().for_each(|part| iterators_in(part, is_function, found));
+    node.parts().into_iter().for_each(|part| iterators_in(part, is_function, found));
 }
 
 fn rewrite(node: &mut Node, scalars: &BTreeSet<&String>, is_compared: bool) {
@@ -67,39 +67,5 @@ fn rewrite(node: &mut Node, scalars: &BTreeSet<&String>, is_compared: bool) {
         NodeKind::Call { .. } | NodeKind::Reduced(..) => false,
         _ => is_compared,
     };
-    parts_mut(node).into_iter().for_each(|part| rewrite(part, scalars, is_compared));
-}
-
-fn parts(node: &Node) -> Vec<&Node> {
-    match &node.kind {
-        NodeKind::Number { .. } | NodeKind::Name(_) => Vec::new(),
-        NodeKind::Call { arguments, .. } => arguments.iter().collect(),
-        NodeKind::Neg(inner) | NodeKind::Paren(inner) | NodeKind::Reduced(_, _, inner) => {
-            vec![inner]
-        }
-        NodeKind::Chain(first, rest) => {
-            std::iter::once(&**first).chain(rest.iter().map(|(_, node)| node)).collect()
-        }
-        NodeKind::Compare(operands, _) => operands.iter().collect(),
-        NodeKind::Power(one, other)
-        | NodeKind::Floor(one, other)
-        | NodeKind::Either(one, other) => vec![one, other],
-    }
-}
-
-fn parts_mut(node: &mut Node) -> Vec<&mut Node> {
-    match &mut node.kind {
-        NodeKind::Number { .. } | NodeKind::Name(_) => Vec::new(),
-        NodeKind::Call { arguments, .. } => arguments.iter_mut().collect(),
-        NodeKind::Neg(inner) | NodeKind::Paren(inner) | NodeKind::Reduced(_, _, inner) => {
-            vec![inner]
-        }
-        NodeKind::Chain(first, rest) => {
-            std::iter::once(&mut **first).chain(rest.iter_mut().map(|(_, node)| node)).collect()
-        }
-        NodeKind::Compare(operands, _) => operands.iter_mut().collect(),
-        NodeKind::Power(one, other)
-        | NodeKind::Floor(one, other)
-        | NodeKind::Either(one, other) => vec![one, other],
-    }
+    node.parts_mut().into_iter().for_each(|part| rewrite(part, scalars, is_compared));
 }

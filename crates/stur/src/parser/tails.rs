@@ -237,25 +237,14 @@ fn iterator_in<'r>(node: &Node, reduction: &'r Reduction) -> Option<&'r Name> {
 
 /// The names of iterators, symbols and scalars, but for those over which reductions inside go.
 pub(super) fn free(node: &Node) -> BTreeSet<&str> {
-    match &node.kind {
-        NodeKind::Number { .. } => BTreeSet::new(),
-        NodeKind::Name(name) => BTreeSet::from([name.as_str()]),
-        NodeKind::Call { arguments, .. } => arguments.iter().flat_map(free).collect(),
-        NodeKind::Neg(inner) | NodeKind::Paren(inner) => free(inner),
-        NodeKind::Chain(first, rest) => {
-            let rest = rest.iter().flat_map(|(_, node)| free(node));
-            free(first).into_iter().chain(rest).collect()
-        }
-        NodeKind::Compare(operands, _) => operands.iter().flat_map(free).collect(),
-        NodeKind::Power(one, other)
-        | NodeKind::Floor(one, other)
-        | NodeKind::Either(one, other) => free(one).into_iter().chain(free(other)).collect(),
-        NodeKind::Reduced(reduction, _, body) => {
-            let mut names = free(body);
-            for name in &reduction.iterators {
-                names.remove(name.text.as_str());
-            }
-            names
+    if let NodeKind::Name(name) = &node.kind {
+        return BTreeSet::from([name.as_str()]);
+    }
+    let mut names: BTreeSet<&str> = node.parts().into_iter().flat_map(free).collect();
+    if let NodeKind::Reduced(reduction, ..) = &node.kind {
+        for name in &reduction.iterators {
+            names.remove(name.text.as_str());
         }
     }
+    names
 }
