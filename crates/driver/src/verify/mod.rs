@@ -64,9 +64,12 @@ impl<'a> Reference<'a> {
     fn fits(&self, instance: &Instance<'_>) -> Result<bool, Error> {
         let own = instance.facts().iter().take(self.program.tensors.len());
         let cells: u128 = own.map(TensorFacts::cells).sum();
+        if cells > MAX_REFERENCE_CELLS {
+            return Ok(false);
+        }
         let evaluator = self.evaluator(instance)?;
         let most = if evaluator.has_choices() { MAX_CHOSEN_COST } else { MAX_REFERENCE_COST };
-        Ok(cells <= MAX_REFERENCE_CELLS && evaluator.cost() <= most)
+        Ok(evaluator.cost() <= most)
     }
 
     /// Whether an input is drawn as a dense array, on its structure, rather than directly in packed form.

@@ -613,11 +613,7 @@ impl Desugar<'_> {
         for factored::Sum { at, iterators } in sums {
             let Term::Product(factors, _) = &mut *product else { return };
             let Some(sum) = factors.get_mut(at) else { return };
-            let is_bounded = bounded::open(sum, &iterators).is_empty();
-            let canonical = match is_bounded {
-                true => Canonical::of(("sum".into(), &[]), sum, &self.symbols),
-                false => None,
-            };
+            let canonical = Canonical::of(("sum".into(), &[]), sum, &self.symbols);
             let span = sum.span();
             if let Some(element) = self.again(canonical.as_ref(), span) {
                 *sum = element;

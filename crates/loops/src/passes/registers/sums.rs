@@ -210,9 +210,7 @@ impl Lowering<'_> {
             Test::Condition(exists),
             |lowering| {
                 lowering.under(sum.var, lower, |lowering| {
-                    let mut group = Group::new(instances.to_vec(), element);
-                    let values = instances.iter();
-                    values.map(|one| lowering.value(&sum.body, one, &mut group)).collect()
+                    lowering.values(&sum.body, instances, element)
                 })
             },
             |_| Ok(vec![nothing; instances.len()]),
