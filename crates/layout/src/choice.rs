@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use dastac_poly::{Context, Set};
+use dastac_poly::{Context, Equality, Set};
 use dastac_stur::infer::{Inferred, InferredRule, Read, Statement, Structured, infer};
 use dastac_stur::program::TensorId;
 use dastac_stur::sets::Affine;
@@ -197,7 +197,7 @@ fn regions(inferred: &Inferred, tensor: TensorId, stored: &Set) -> Result<Vec<Se
 }
 
 /// The positions of a tensor, in the order in which their iterators appear in the loops of one access: that of the rule
-/// that computes the tensor, or else of the first rule that reads it.
+/// that computes the tensor, or else of the first rule that reads it, where it visits most: a diagonal decides nothing.
 ///
 /// One position of an operand may move to the end: the one along which the innermost iterator of the head runs, if no
 /// other operand has this iterator and other iterators of the head read the operand again. Then elements that are
@@ -208,7 +208,11 @@ pub fn appearance_order(inferred: &Inferred, tensor: TensorId) -> Vec<usize> {
     let rank = inferred.tensors[tensor.0].iterators.len();
     let mut order: Vec<usize> = (0..rank).collect();
     for rule in &inferred.rules {
-        for statement in &rule.statements {
+        let reads = |one: &&Statement| one.reads.iter().any(|read| read.tensor == tensor);
+        let about = |one: &&Statement| rule.head == tensor || reads(one);
+        let mut statements: Vec<&Statement> = rule.statements.iter().filter(about).collect();
+        statements.sort_by_cached_key(|statement| equalities(&statement.domain));
+        for statement in statements {
             let position_of = |names: std::collections::BTreeSet<String>| {
                 names.iter().filter_map(|n| statement.iterators.iter().position(|i| i == n)).max()
             };
@@ -232,6 +236,15 @@ pub fn appearance_order(inferred: &Inferred, tensor: TensorId) -> Vec<usize> {
         }
     }
     order
+}
+
+/// How many dimensions of a set other ones determine, where it has most.
+fn equalities(set: &Set) -> usize {
+    let of = |basic: &Vec<Equality>| {
+        let equality = |one: &&Equality| one.modulus == 0 && one.dims.iter().any(|by| *by != 0);
+        basic.iter().filter(equality).count()
+    };
+    set.equalities().unwrap_or_default().iter().map(of).min().unwrap_or(0)
 }
 
 /// The positions of an operand along which the innermost iterators of the head run, the innermost first and at most so

@@ -72,6 +72,29 @@ impl Linear {
         self.terms.iter().any(|(own, _)| own == atom)
     }
 
+    /// Takes out `coefficient * (var / by)` and gives the coefficient and `by`, unless `var` occurs elsewhere too.
+    ///
+    /// `var - var % 4` is `4 * (var / 4)`.
+    fn isolate_blocks(&self, var: VarId) -> Option<(i64, i64, Linear)> {
+        let about = |atom: &Index| *atom == Index::Var(var);
+        let (inside, rest): (Vec<_>, Vec<_>) =
+            self.terms.iter().cloned().partition(|(atom, _)| atom.mentions(var));
+        let (coefficient, by) = match &inside[..] {
+            [(Index::FloorDiv(inner, by), coefficient)] if about(inner) => (*coefficient, *by),
+            [(one, of_one), (other, of_other)] if of_one.checked_add(*of_other) == Some(0) => {
+                let (steps, coefficient) = match (about(one), about(other)) {
+                    (true, false) => (other, of_one),
+                    (false, true) => (one, of_other),
+                    _ => return None,
+                };
+                let Index::Mod(inner, by) = steps else { return None };
+                (coefficient.checked_mul(*by).filter(|_| about(inner))?, *by)
+            }
+            _ => return None,
+        };
+        Some((coefficient, by, Linear { terms: rest, constant: self.constant }))
+    }
+
     /// Takes out `coefficient * var` and gives the coefficient, unless `var` occurs elsewhere too.
     pub(crate) fn isolate(mut self, var: VarId) -> Option<(i64, Linear)> {
         let at = self.terms.iter().position(|(atom, _)| *atom == Index::Var(var))?;
@@ -448,15 +471,19 @@ pub fn bounds_of(condition: &Condition, var: VarId) -> Option<(Vec<Index>, Vec<I
     }
     let (mut lower, mut upper) = (Vec::new(), Vec::new());
     for difference in differences(*op, left, right) {
-        // coefficient * var + rest >= 0
-        let (coefficient, rest) = difference?.isolate(var)?;
+        // coefficient * (var / by) + rest >= 0
+        let difference = difference?;
+        let (coefficient, by, rest) = match difference.isolate_blocks(var) {
+            Some(blocks) => blocks,
+            None => difference.isolate(var).map(|(coefficient, rest)| (coefficient, 1, rest))?,
+        };
         let rest = rest.to_index();
         if coefficient > 0 {
             // Rounded up: floor((-rest + coefficient - 1) / coefficient).
             let least = Linear::difference(&Index::Const(0), &rest, 1 - coefficient)?;
-            lower.push(least.to_index().floor_div(coefficient));
+            lower.push(least.to_index().floor_div(coefficient) * by);
         } else {
-            upper.push(rest.floor_div(coefficient.checked_neg()?) + 1);
+            upper.push((rest.floor_div(coefficient.checked_neg()?) + 1) * by);
         }
     }
     Some((lower, upper))
@@ -529,6 +556,9 @@ mod tests {
         assert_eq!(show(n.clone().at_most(i() * 2)), bounds("(p0 + 1) / 2", ""));
         assert_eq!(show((i() + 1).equal(n.clone())), bounds("p0 - 1", "p0"));
         assert_eq!(show((i() + i().modulo(2)).less(n.clone())), None);
+        assert_eq!(show((i() - i().modulo(4)).at_most(n.clone())), bounds("", "4 * (p0 / 4) + 4"));
+        assert_eq!(show(n.clone().less(i().floor_div(4))), bounds("4 * p0 + 4", ""));
+        assert_eq!(show(n.clone().less(i() - i().modulo(4))), bounds("4 * ((p0 + 4) / 4)", ""));
         assert_eq!(show(Condition::Compare(Compare::Ne, i(), n)), None);
     }
 

@@ -105,16 +105,26 @@ pub(crate) struct Elements<'a> {
 }
 
 impl Elements<'_> {
-    /// Loops over all elements, one nest for each part of the layout, with `leaf` at each element and its position.
+    /// Loops over all elements, or some of them, one nest for each part of the layout, with `leaf` at each element and
+    /// its position.
     pub(crate) fn nests(
         &self,
+        some: Option<&Set>,
         function: &mut Function,
         leaf: &mut AtElement<'_>,
     ) -> Result<Vec<Stmt>, SchedError> {
         let Elements { sets, module, layout, structured } = *self;
         let iterators: Vec<String> =
             layout.order.iter().map(|&k| structured.iterators[k].clone()).collect();
-        let domains = domains(layout)?;
+        let mut domains = domains(layout)?;
+        if let Some(some) = some {
+            let some = some.permute(&layout.order)?;
+            let within = |domain: &Set| some.intersect(domain)?.coalesce();
+            domains = domains.iter().map(within).collect::<Result<_, _>>()?;
+            let empty: Vec<bool> = domains.iter().map(Set::is_empty).collect::<Result<_, _>>()?;
+            domains =
+                domains.into_iter().zip(empty).filter(|one| !one.1).map(|one| one.0).collect();
+        }
         let Some(domain) = domains.first() else { return Ok(Vec::new()) };
         let parallel = &vec![true; iterators.len()];
         let scan = Scan { sets, module, iterators: &iterators, domain, parallel, tiles: &[] };

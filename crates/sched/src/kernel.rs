@@ -204,7 +204,7 @@ impl Builder<'_> {
         let Some(storage) = &program.tensor(rule.head).format else {
             let (set, walked) = self.dynamic.rule(module, stored, rule, &mut part)?;
             (self.function.vars, self.function.hints) = (part.vars, part.hints);
-            let mut statements = if set { Vec::new() } else { self.clear(rule.head)? };
+            let mut statements = if set { Vec::new() } else { self.clear(rule.head, None)? };
             statements.extend(part.body);
             block.rule(rule, &walked.copied(), statements);
             self.walked.push(walked);
@@ -248,10 +248,8 @@ impl Builder<'_> {
         rule: &InferredRule,
         innermost: bool,
     ) -> Result<Vec<Stmt>, SchedError> {
-        let mut nests = Vec::new();
-        let mut heads: Vec<Set> = Vec::new();
+        let mut written = Vec::new();
         let mut head_vars: Vec<VarId> = Vec::new();
-        let mut once = true;
         let iterators = &self.inferred.program.rules[rule.rule.0].iterators;
         let schedule = &self.inferred.program.rules[rule.rule.0].schedule;
         let statements = self.split(rule)?;
@@ -267,13 +265,12 @@ impl Builder<'_> {
                 Some(loops) => self.statement(rule, statement, loops, &head)?,
                 None => (Vec::new(), 0),
             };
-            nests.push(nest);
-            heads.push(head);
-            // A guard may leave elements out, and two points may compute the same subscript.
-            once = once && statement.is_exact();
-            // Either the statement stands at one place in the code, where its reduction loops may become a sum, or each
-            // of its points writes an element of its own.
-            once = once && (instances <= 1 || self.head_map(rule, statement)?.is_injective()?);
+            // A guard may leave elements out, and two points may compute the same subscript. Either the statement stands
+            // at one place in the code, where its reduction loops may become a sum, or each of its points writes an
+            // element of its own.
+            let once = statement.is_exact()
+                && (instances <= 1 || self.head_map(rule, statement)?.is_injective()?);
+            written.push(Written { nest, head, once });
             let vars = (0..).map(VarId).zip(&self.function.vars).skip(first_var);
             for (var, name) in vars {
                 let sets = &self.inferred.sets;
@@ -284,19 +281,60 @@ impl Builder<'_> {
                 }
             }
         }
-        let mut body: Vec<Stmt> = nests.into_iter().flatten().collect();
+        for written in &mut written {
+            written.once &= written.nest.iter().all(|stmt| each_once(stmt, &head_vars));
+        }
+        self.initialised(rule.head, written)
+    }
+
+    /// The nests of a rule one after the other, so that each stored element is set before something is added to it: by
+    /// nests that store to other elements than all before them, and to zero where there is none.
+    fn initialised(
+        &mut self,
+        head: TensorId,
+        written: Vec<Written>,
+    ) -> Result<Vec<Stmt>, SchedError> {
         // The parts of a layout are disjoint, and together they are all stored elements.
-        let parts = self.layouts[rule.head.0].parts.iter().map(|part| part.domain.clone());
-        if once
-            && partition(&heads, &Vec::from_iter(parts))?
-            && body.iter().all(|s| each_once(s, &head_vars))
-        {
+        let parts: Vec<Set> =
+            self.layouts[head.0].parts.iter().map(|part| part.domain.clone()).collect();
+        let heads: Vec<Set> = written.iter().map(|written| written.head.clone()).collect();
+        if written.iter().all(|written| written.once) && partition(&heads, &parts)? {
+            let mut body: Vec<Stmt> =
+                written.into_iter().flat_map(|written| written.nest).collect();
             body.iter_mut().for_each(overwrite);
             return Ok(body);
         }
-        let mut statements = self.clear(rule.head)?;
-        statements.extend(body);
+        let rest = self.beside(&parts, &written)?;
+        let mut statements = self.clear(head, rest.as_ref().map(|(rest, _)| rest))?;
+        let sets = rest.map(|(_, sets)| sets).unwrap_or_default();
+        let (mut first, mut others) = (Vec::new(), Vec::new());
+        for (place, written) in written.into_iter().enumerate() {
+            let list = if sets.contains(&place) { &mut first } else { &mut others };
+            list.extend(written.nest);
+        }
+        first.iter_mut().for_each(overwrite);
+        statements.extend(first);
+        statements.extend(others);
         Ok(statements)
+    }
+
+    /// The stored elements that are none of disjoint nests which store to each of theirs once, and which these nests
+    /// are, if that is simpler than to set all elements to zero.
+    fn beside(
+        &self,
+        parts: &[Set],
+        written: &[Written],
+    ) -> Result<Option<(Set, Vec<usize>)>, SchedError> {
+        let ([all], true) = (parts, written.len() <= MAX_PARTS) else { return Ok(None) };
+        let (mut rest, mut places) = (all.clone(), Vec::new());
+        for (place, Written { head, once, .. }) in written.iter().enumerate() {
+            if *once && head.basic_set_count()? == 1 && head.is_subset(&rest)? {
+                rest = rest.subtract(head)?.coalesce()?;
+                places.push(place);
+            }
+        }
+        let simple = places.len() > 1 && rest.basic_set_count()? <= 1;
+        Ok(simple.then_some((rest, places)))
     }
 
     /// A statement becomes several if its domain has several parts that write disjoint parts of the head. For example,
@@ -347,14 +385,14 @@ impl Builder<'_> {
         Ok(self.head_map(rule, statement)?.range()?)
     }
 
-    /// Sets the stored elements of a head to the zero of its semiring.
-    fn clear(&mut self, head: TensorId) -> Result<Vec<Stmt>, SchedError> {
+    /// Sets the stored elements of a head, or some of them, to the zero of its semiring.
+    fn clear(&mut self, head: TensorId, some: Option<&Set>) -> Result<Vec<Stmt>, SchedError> {
         let zero = self.inferred.program.zero(head);
         let layout = &self.layouts[head.0];
         let structured = &self.inferred.tensors[head.0];
         let stored =
             Elements { sets: &self.inferred.sets, module: &self.module, layout, structured };
-        stored.nests(&mut self.function, &mut |_, position| {
+        stored.nests(some, &mut self.function, &mut |_, position| {
             Ok(vec![Stmt::set(buffer(head), position, Value::constant(zero))])
         })
     }
@@ -539,6 +577,15 @@ fn value_of(
 ) -> Option<Index> {
     let found = computed.iter().find(|(other, _)| other == name || sets.names.isl(other) == name);
     found.map(|(_, value)| value.clone()).or_else(|| scope.resolve(name))
+}
+
+/// What a statement of a rule became.
+struct Written {
+    nest: Vec<Stmt>,
+    /// The elements of the head that it stores to.
+    head: Set,
+    /// Whether it stores to each of them once.
+    once: bool,
 }
 
 /// Whether all loops around stores are loops over the head, so that each element is stored to once.

@@ -241,7 +241,7 @@ impl Mover<'_> {
         let packed = buffer(self.id);
         let mut function = Function::new(name, vec![(dense, Mode::In), (packed, Mode::Out)]);
         let here = self.here();
-        let body = self.stored(module).nests(&mut function, &mut |scope, to| {
+        let body = self.stored(module).nests(None, &mut function, &mut |scope, to| {
             let from = self.row_major(scope, &here, extents)?;
             Ok(vec![Stmt::set(packed, to, Value::load(dense, from))])
         })?;
@@ -268,7 +268,7 @@ impl Mover<'_> {
         let mut function = Function::new(name, vec![(packed, Mode::In), (dense, Mode::Out)]);
         let mut body = self.zero(module, &mut function, dense, extents)?;
         let here = self.here();
-        body.extend(self.stored(module).nests(&mut function, &mut |scope, from| {
+        body.extend(self.stored(module).nests(None, &mut function, &mut |scope, from| {
             let to = self.row_major(scope, &here, extents)?;
             Ok(vec![Stmt::set(dense, to, Value::load(packed, from))])
         })?);

@@ -156,10 +156,14 @@ fn additions(stmt: &Stmt) -> Vec<Product> {
     if products.iter().any(|product| product.sets) { Vec::new() } else { products }
 }
 
-/// Whether a visit gains something: elements have several roles, or all are added up.
+/// Whether a visit gains something: elements have several roles, or all are added up. What stores to each element of a
+/// result once adds up nothing, and results of its own for each part would be as large as what is visited.
 fn is_worth_it(group: &Group, module: &Module) -> bool {
     let roles = || group.roles.iter().map(|(_, role)| &role.product);
     let Some(first) = roles().next() else { return false };
+    if roles().all(|role| role.vars.iter().all(|var| role.index.mentions(*var))) {
+        return false;
+    }
     let several = roles().any(|role| role.index != first.index);
     let all = roles().all(|role| role.loops == 0);
     if !several && !all || is_thin(&group.common) {

@@ -57,17 +57,18 @@ pub(super) fn groups(products: &[(usize, Product)], function: &mut Function) -> 
     groups
 }
 
-/// The only load of a product that depends on all of its iterators: no other loop reads its elements again. With it are
-/// the iterators in the order of the elements, the one that moves fastest last.
+/// The only element that a product loads, once or to a power, which depends on all of its iterators: no other loop
+/// reads these elements again. With it are the iterators in the order of the elements, the one that moves fastest last.
 fn visited(product: &Product) -> Option<(BufferId, Index, Vec<VarId>)> {
     let mut found = None;
     for factor in &product.factors {
         let Value::Load(buffer, index) = factor else { continue };
         if product.vars.iter().all(|var| index.mentions(*var)) {
-            if found.is_some() {
+            let here = Some((*buffer, index.clone()));
+            if found.is_some() && found != here {
                 return None;
             }
-            found = Some((*buffer, index.clone()));
+            found = here;
         }
     }
     let (buffer, at) = found?;
