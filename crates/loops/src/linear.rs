@@ -67,6 +67,12 @@ impl Linear {
         sum + self.constant
     }
 
+    /// The only expression that is multiplied, with what, and the constant.
+    pub(crate) fn as_one(&self) -> Option<(Index, i64, i64)> {
+        let [(atom, coefficient)] = &self.terms[..] else { return None };
+        Some((atom.clone(), *coefficient, self.constant))
+    }
+
     /// Whether an expression is among what is summed.
     pub(crate) fn has(&self, atom: &Index) -> bool {
         self.terms.iter().any(|(own, _)| own == atom)
@@ -490,7 +496,7 @@ pub fn bounds_of(condition: &Condition, var: VarId) -> Option<(Vec<Index>, Vec<I
 }
 
 /// Linear forms that are all not negative exactly where `left op right`; none for `!=`.
-fn differences(op: Compare, left: &Index, right: &Index) -> Vec<Option<Linear>> {
+pub(crate) fn differences(op: Compare, left: &Index, right: &Index) -> Vec<Option<Linear>> {
     match op {
         Compare::Eq => {
             vec![Linear::difference(left, right, 0), Linear::difference(right, left, 0)]
@@ -501,6 +507,29 @@ fn differences(op: Compare, left: &Index, right: &Index) -> Vec<Option<Linear>> 
         Compare::Gt => vec![Linear::difference(left, right, 1)],
         Compare::Ge => vec![Linear::difference(left, right, 0)],
     }
+}
+
+/// An expression whose quotients and remainders have no multiples of what they are divided by:
+/// `(2 * i + j) / 2` -> `i + j / 2`.
+pub(crate) fn reduced(index: &Index) -> Index {
+    let index = index.map_parts(&mut reduced);
+    let divided = |value: &Index, by: i64| {
+        let (first, second) = Linear::of(value)?.split_multiples(by);
+        Some((first.to_index(), second.to_index()))
+    };
+    let found = match &index {
+        Index::FloorDiv(value, by) if *by > 0 => {
+            divided(value, *by).map(|(first, second)| first + second.floor_div(*by))
+        }
+        Index::ExactDiv(value, by) if *by > 0 => {
+            divided(value, *by).map(|(first, second)| first + second.exact_div(*by))
+        }
+        Index::Mod(value, by) if *by > 0 => {
+            divided(value, *by).map(|(_, second)| second.modulo(*by))
+        }
+        _ => None,
+    };
+    found.unwrap_or(index)
 }
 
 /// A rewrite that goes from the outside in, and knows the facts that follow from the loops and conditions around.
@@ -556,9 +585,9 @@ mod tests {
         assert_eq!(show(n.clone().at_most(i() * 2)), bounds("(p0 + 1) / 2", ""));
         assert_eq!(show((i() + 1).equal(n.clone())), bounds("p0 - 1", "p0"));
         assert_eq!(show((i() + i().modulo(2)).less(n.clone())), None);
-        assert_eq!(show((i() - i().modulo(4)).at_most(n.clone())), bounds("", "4 * (p0 / 4) + 4"));
-        assert_eq!(show(n.clone().less(i().floor_div(4))), bounds("4 * p0 + 4", ""));
-        assert_eq!(show(n.clone().less(i() - i().modulo(4))), bounds("4 * ((p0 + 4) / 4)", ""));
+        assert_eq!(show((i() - i().modulo(4)).at_most(n.clone())), bounds("", "(p0 / 4 + 1) * 4"));
+        assert_eq!(show(n.clone().less(i().floor_div(4))), bounds("(p0 + 1) * 4", ""));
+        assert_eq!(show(n.clone().less(i() - i().modulo(4))), bounds("(p0 + 4) / 4 * 4", ""));
         assert_eq!(show(Condition::Compare(Compare::Ne, i(), n)), None);
     }
 

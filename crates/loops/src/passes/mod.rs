@@ -12,6 +12,7 @@
 mod accumulate;
 mod check_bounds;
 mod contract;
+mod count_windows;
 mod fold;
 mod hoist_factor;
 mod merge_stores;
@@ -94,6 +95,15 @@ pub const PASSES: &[Pass] = &[
             after: "for j = 0 to N { if i <= j { A[i] max= B[j] } } for j = 0 to N { if j < i { A[i] max= C[j] } }",
         },
         run: |module, _| on_functions(module, part::run),
+    },
+    Pass {
+        name: "count-windows",
+        about: "count what conditions on remainders leave of a loop",
+        example: Example {
+            before: "for k = 0 to N { if k % 4 <= 1 { A[i] += B[k - 2 * (k / 4)] } }",
+            after: "for ks = 0 to 2 * (N / 4) + min(N % 4, 2) { A[i] += B[ks] }",
+        },
+        run: |module, _| on_functions(module, count_windows::run),
     },
     Pass {
         name: "contract",
@@ -191,7 +201,15 @@ pub const WIDEN: Sequence = Sequence { name: "widen", passes: &["widen"] };
 /// What lowering leaves behind, made simple: the loops that everything else takes.
 pub const SIMPLIFY: Sequence = Sequence {
     name: "simplify",
-    passes: &["fold", "part", "contract", "merge-stores", "narrow", "hoist-factor"],
+    passes: &[
+        "fold",
+        "part",
+        "count-windows",
+        "contract",
+        "merge-stores",
+        "narrow",
+        "hoist-factor",
+    ],
 };
 
 /// What drops the code of other sizes, once symbols have values ([`Module::fix_symbols`]).

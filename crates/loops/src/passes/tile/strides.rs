@@ -20,7 +20,7 @@ use super::nest::{Level, Nest};
 use super::pieces::simplified;
 use super::walk::{Walk, each_statement};
 use crate::ir::*;
-use crate::linear::{Facts, Linear};
+use crate::linear::{Facts, reduced};
 use crate::passes::Context;
 
 /// Rows have at most so many remainders: each is passed over by itself.
@@ -63,7 +63,7 @@ impl Chain {
                 }
                 Stmt::Store(store) => {
                     let store = store.clone();
-                    let apart = !levels.is_empty() && !store.value.loads(store.buffer);
+                    let apart = !store.value.loads(store.buffer);
                     return apart.then_some(Chain { levels, guards, store });
                 }
                 _ => return None,
@@ -276,29 +276,6 @@ fn digit(index: &Index, rest: VarId, base: i64) -> Index {
         Index::Mod(value, by) if **value == Index::Var(rest) && *by >= base => Index::Var(rest),
         _ => index,
     }
-}
-
-/// An expression whose quotients and remainders have no multiples of what they are divided by:
-/// `(2 * i + j) / 2` -> `i + j / 2`.
-fn reduced(index: &Index) -> Index {
-    let index = index.map_parts(&mut reduced);
-    let divided = |value: &Index, by: i64| {
-        let (first, second) = Linear::of(value)?.split_multiples(by);
-        Some((first.to_index(), second.to_index()))
-    };
-    let found = match &index {
-        Index::FloorDiv(value, by) if *by > 0 => {
-            divided(value, *by).map(|(first, second)| first + second.floor_div(*by))
-        }
-        Index::ExactDiv(value, by) if *by > 0 => {
-            divided(value, *by).map(|(first, second)| first + second.exact_div(*by))
-        }
-        Index::Mod(value, by) if *by > 0 => {
-            divided(value, *by).map(|(_, second)| second.modulo(*by))
-        }
-        _ => None,
-    };
-    found.unwrap_or(index)
 }
 
 #[cfg(test)]
