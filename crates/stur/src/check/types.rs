@@ -20,10 +20,12 @@ const MOST: f64 = (1u64 << 53) as f64;
 /// What is wrong: where, and what it is.
 type Wrong = (Span, String);
 
-/// Makes inputs whose elements are subscripts integers, unless their type is given: `E(c(i), j)`.
+/// Makes inputs whose elements are subscripts integers, unless their type is given, and those whose elements are where
+/// ranges of an iterator begin and end: `E(c(i), j)`, `(p(i) <= k) * (k < p(i + 1))`.
 pub(super) fn choose_places(program: &mut Program, given: &[&str]) {
     let products = program.rules.iter().flat_map(|rule| &rule.products);
-    let chosen: Vec<TensorId> = products.flat_map(Product::places).collect();
+    let chosen: Vec<TensorId> =
+        products.flat_map(|product| [product.places(), product.ends()].concat()).collect();
     for tensor in chosen {
         let tensor = &mut program.tensors[tensor.0];
         if tensor.role == Role::Input && !given.contains(&tensor.name.as_str()) {
@@ -48,6 +50,33 @@ impl Product {
             });
         }
         found
+    }
+}
+
+impl Product {
+    /// The tensors whose elements bound an iterator from below and from above.
+    fn ends(&self) -> Vec<TensorId> {
+        let (mut below, mut above) = (Vec::new(), Vec::new());
+        for Applied { value, .. } in &self.functions {
+            value.visit(&mut |part| {
+                let Scalar::Apply(Operation::Compare(operator), parts) = part else { return };
+                let (at, name, first) = match &parts[..] {
+                    [Scalar::Element(at), Scalar::Index(name)] => (*at, name, true),
+                    [Scalar::Index(name), Scalar::Element(at)] => (*at, name, false),
+                    _ => return,
+                };
+                let list = match (operator, first) {
+                    (CompareOp::Lt | CompareOp::Le, true) => &mut below,
+                    (CompareOp::Gt | CompareOp::Ge, false) => &mut below,
+                    (CompareOp::Lt | CompareOp::Le, false) => &mut above,
+                    (CompareOp::Gt | CompareOp::Ge, true) => &mut above,
+                    _ => return,
+                };
+                list.push((self.accesses[at].tensor, name.clone()));
+            });
+        }
+        below.retain(|end| above.contains(end));
+        below.into_iter().map(|(tensor, _)| tensor).collect()
     }
 }
 

@@ -164,7 +164,10 @@ impl Steps<'_> {
         let in_order = |wanted: &dyn Fn(&String) -> bool| -> Vec<String> {
             self.product.iterators.iter().filter(|name| wanted(name)).cloned().collect()
         };
-        let head = in_order(&|name| own.contains(name) && outside.contains(name));
+        // Loops over the levels of a factor outside stand around those over what else the intermediate has.
+        let walked = self.walked(&part.factors());
+        let mut head = in_order(&|name| own.contains(name) && outside.contains(name));
+        head.sort_by_key(|name| !walked.contains(name));
         let iterators: Vec<String> = head
             .iter()
             .cloned()
@@ -210,6 +213,14 @@ impl Steps<'_> {
             argument: false,
             span,
         }
+    }
+
+    /// The iterators of the factors with formats outside of a step.
+    fn walked(&self, inside: &[usize]) -> BTreeSet<String> {
+        let others = self.product.accesses.iter().enumerate();
+        let has_levels = |access: &Access| self.program.tensor(access.tensor).format.is_some();
+        let others = others.filter(|(at, access)| !inside.contains(at) && has_levels(access));
+        iterators_of(self.product, others.flat_map(|(_, access)| &access.subscripts))
     }
 
     /// The iterators that something outside of a step has: the head, other factors, functions, and comparisons that
