@@ -87,6 +87,8 @@ impl Lowered {
                     "sparse tensors meet in a sum, and none says where the result's elements are"
                 }
                 Some(Why::Chosen) => "integers choose the elements that are walked",
+                Some(Why::Sent) => "what is stored says where the result's elements are",
+                Some(Why::Discordant) => "the tensors are stored in another order",
                 Some(Why::Scattered) | None => "no loops come to the elements in their order",
             }),
             choice: (!asked).then(|| self.choice(walked.head, gathers.levels)).flatten(),

@@ -217,7 +217,7 @@ fn scattering(kernel: &Kernel, appended: usize) -> Option<(usize, Format)> {
 }
 
 /// Whether an operand by itself keeps so many of the outermost loops from the wanted order.
-fn contradicts(kernel: &Kernel, operand: usize, outermost: usize) -> bool {
+pub(super) fn contradicts(kernel: &Kernel, operand: usize, outermost: usize) -> bool {
     let mut alone = kernel.clone();
     for (at, other) in alone.operands.iter_mut().enumerate() {
         if at != operand {

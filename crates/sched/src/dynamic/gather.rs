@@ -5,10 +5,11 @@
 //! with `B` in columns -> for each `i`, all `j` of its row of `A` and all `k` of that row of `B`, into a workspace.
 
 use dastac_formats::Format;
-use dastac_iterate::{Factor, Gathers, Kernel, Kind, Product, appending};
+use dastac_iterate::{Factor, Gathers, Kernel, Kind, Linear, Product, appending};
 use dastac_stur::program::{Rule, TensorId};
 use dastac_stur::schedule::Workspace;
 
+use super::choose::contradicts;
 use super::walked::{Gathered, Why};
 
 /// So many points are in a hash table if nobody says how many.
@@ -114,11 +115,17 @@ pub(super) fn forms(
         }
         false => {
             let outside = crossed(kernel, outer).clamp(least, last);
-            let chosen = kernel.products.iter().any(|product| is_chosen(kernel, product));
-            let why = match (meets, chosen) {
-                (true, _) => Some(Why::Meets),
-                (false, true) => Some(Why::Chosen),
-                (false, false) => given.map(|_| Why::Asked),
+            let some = |test: &dyn Fn(&Product) -> bool| kernel.products.iter().any(test);
+            let why = if meets {
+                Some(Why::Meets)
+            } else if some(&|product| is_chosen(kernel, product)) {
+                Some(Why::Chosen)
+            } else if some(&|product| is_sent(kernel, product, outer)) {
+                Some(Why::Sent)
+            } else if given.is_none() && is_discordant(kernel, (&order, outer), &rows) {
+                Some(Why::Discordant)
+            } else {
+                given.map(|_| Why::Asked)
             };
             why.map(|why| gathered(outside, &rows, why))
         }
@@ -193,6 +200,42 @@ fn is_chosen(kernel: &Kernel, product: &Product) -> bool {
         let walked = || sparse(kernel, product).any(|factor| mentions(factor, *at));
         !kernel.head.contains(at) && value.has_loads() && walked()
     })
+}
+
+/// Whether loops over a level of the result would go to all of its coordinates, although what is stored says which few
+/// of them have something: `q` of `A(i, j) * (p = i + 3) * (q = 2 * j)`, for each `p`.
+fn is_sent(kernel: &Kernel, product: &Product, outer: &[usize]) -> bool {
+    // The first level's loop finds the row of each of its coordinates.
+    let inner = &outer[usize::from(outer.len() > 1)..];
+    let walked = |at: usize| sparse(kernel, product).any(|factor| mentions(factor, at));
+    let from_sums =
+        |one: &Linear| one.terms().iter().any(|(at, _)| !kernel.head.contains(at) && walked(*at));
+    let few = |low: &Linear, high: &Linear| {
+        let cancel = |(at, by): &(usize, i64)| high.coefficient(*at) == -by;
+        let constant = low.constant.clone() + high.constant.clone();
+        low.terms().len() == high.terms().len()
+            && low.terms().iter().all(cancel)
+            && constant.as_const().is_some()
+    };
+    let bounded = |at: usize| {
+        let below = product.conditions.iter().filter(|one| one.coefficient(at) > 0);
+        let mut below = below.filter(|one| from_sums(one));
+        below.any(|low| product.conditions.iter().any(|high| few(low, high)))
+    };
+    inner.iter().any(|at| !walked(*at) && bounded(*at))
+}
+
+/// Whether a vector's elements in their order ask for copies of tensors that loops over the sums first do without.
+fn is_discordant(kernel: &Kernel, (plain, outer): (&[usize], &[usize]), rows: &[usize]) -> bool {
+    let copies = |order: &[usize]| {
+        let kernel = Kernel { order: order.to_vec(), ..kernel.clone() };
+        let has_levels =
+            |at: &usize| kernel.operands[*at].format.levels().iter().any(|level| !level.is_full());
+        let operands = (0..kernel.operands.len()).filter(has_levels);
+        operands.filter(|at| contradicts(&kernel, *at, order.len())).count()
+    };
+    let vector = outer.len() == 1 && kernel.head.len() == 1;
+    vector && kernel.iterators.len() > 1 && copies(plain) > 0 && copies(rows) == 0
 }
 
 /// Whether several sparse factors meet in a sum of a product, and none of them says where the result's elements are: in

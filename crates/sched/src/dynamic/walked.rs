@@ -70,6 +70,10 @@ pub enum Why {
     Meets,
     /// Integers in memory choose what is walked.
     Chosen,
+    /// What is stored says which elements of the result there are, and loops over these would look for it.
+    Sent,
+    /// Tensors are stored in an order in which loops come to the sums first.
+    Discordant,
     /// No loops come to the elements in their order.
     Scattered,
 }
