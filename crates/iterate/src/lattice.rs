@@ -9,6 +9,9 @@ use super::kernel::{IterateError, MOST_CURSORS, Walking};
 use super::level::{Sparse, SubscriptRole};
 use super::state::State;
 
+/// Products with more sets of conditions are not told apart: there is a case for each set of them.
+const MOST_CASES: usize = 3;
+
 impl Builder<'_> {
     /// The loops of products whose conditions hold, where levels may have to be searched.
     pub(super) fn searched(
@@ -60,6 +63,8 @@ impl Builder<'_> {
             if tested.len() > 1 && self.goal.gathers() {
                 // Inside of these loops products may differ.
                 tested = vec![Tested { tests: Vec::new(), stored: Vec::new(), states }];
+            } else if let Some(body) = self.in_cases(depth, &tested)? {
+                return Ok(body);
             }
         }
         self.goal.in_several(depth, tested.len());
@@ -70,6 +75,41 @@ impl Builder<'_> {
             body.extend(guarded(tests, inside));
         }
         Ok(body)
+    }
+
+    /// The loops of products by which of them have their conditions, one case for each set of them, so that each
+    /// coordinate is reached once: those of rows of `A(i, j) + B(i - N, j)`, which are of `A` or of `B`.
+    fn in_cases(
+        &mut self,
+        depth: usize,
+        tested: &[Tested],
+    ) -> Result<Option<Vec<Stmt>>, IterateError> {
+        let presence = tested.iter().any(|one| !one.stored.is_empty());
+        if !(2..=MOST_CASES).contains(&tested.len()) || presence {
+            return Ok(None);
+        }
+        let mut body = Vec::new();
+        for set in 1..1usize << tested.len() {
+            let (mut tests, mut others, mut states) = (Vec::new(), Vec::new(), Vec::new());
+            for (at, one) in tested.iter().enumerate() {
+                if set >> at & 1 == 1 {
+                    tests.extend(one.tests.iter().cloned());
+                    states.extend(one.states.iter().cloned());
+                } else {
+                    others.push(Condition::all(one.tests.iter().cloned()).negate());
+                }
+            }
+            let len = self.facts.len();
+            tests.iter().for_each(|test| self.facts.assume(test));
+            let never = tests.iter().any(|test| self.facts.imply(&test.clone().negate()));
+            others.retain(|other| !self.facts.imply(other));
+            tests.extend(others);
+            if !never && Condition::all(tests.iter().cloned()).as_bool() != Some(false) {
+                body.extend(guarded(tests, self.searched(depth, states)?));
+            }
+            self.facts.truncate(len);
+        }
+        Ok(Some(body))
     }
 
     /// Products at the next dense levels, with those of some conditions that are to be tested: products with the same
