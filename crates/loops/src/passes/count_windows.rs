@@ -244,7 +244,9 @@ mod tests {
             &["count-windows"],
             "for i = 0 to N { for k = 0 to N { if k % 4 <= 1 { A[i * N + k - 2 * (k / 4)] += C[k - 2 * (k / 4)] } } }
              for i = 0 to N { for k = 0 to N { if k % 4 <= 1 { A[i * N + k] += C[k - 2 * (k / 4)] } } }
-             for i = 0 to N { for k = i to N { if 1 <= k % 5 and k % 5 < 4 and k < M { A[k - 1 - 2 * (k / 5)] += C[i] } } }
+             for i = 0 to N { for k = i to N {
+                 if 1 <= k % 5 and k % 5 < 4 and k < M { A[k - 1 - 2 * (k / 5)] += C[i] }
+             } }
              for k = 2 to min(N, M) { if 1 <= k % 3 { C[k] += 1.0 } }
              for k = 0 to N { if k % 3 == 1 { C[k] += 2.0 } }
              for k = 0 to N { if k % 3 <= 2 { C[k] += 3.0 } }

@@ -11,7 +11,7 @@ use dastac_loops::Module;
 use dastac_stur::infer::{Inferred, InferredRule};
 use dastac_stur::{Diagnostic, program::Rule};
 
-use super::gather::outside_of_pairs;
+use super::gather::{contradicts, outside_of_pairs};
 use super::operands::{self, Stored};
 use super::walked::{Dynamic, Walked};
 use crate::SchedError;
@@ -214,18 +214,6 @@ fn scattering(kernel: &Kernel, appended: usize) -> Option<(usize, Format)> {
     let moved = all.clone().filter(moves).map(|at| (at, reordered(kernel, at)));
     let sorted = all.map(|at| (at, ordered(&kernel.operands[at].format)));
     moved.chain(sorted).find(new)
-}
-
-/// Whether an operand by itself keeps so many of the outermost loops from the wanted order.
-pub(super) fn contradicts(kernel: &Kernel, operand: usize, outermost: usize) -> bool {
-    let mut alone = kernel.clone();
-    for (at, other) in alone.operands.iter_mut().enumerate() {
-        if at != operand {
-            other.format = Format::dense(other.format.rank());
-        }
-    }
-    let order = dastac_iterate::order(&alone);
-    order.map_or(true, |order| order[..outermost] != kernel.order[..outermost])
 }
 
 /// A format whose levels' coordinates grow: dense ones stay, all others are compressed.

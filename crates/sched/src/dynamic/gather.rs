@@ -9,7 +9,6 @@ use dastac_iterate::{Factor, Gathers, Kernel, Kind, Linear, Product, appending};
 use dastac_stur::program::{Rule, TensorId};
 use dastac_stur::schedule::Workspace;
 
-use super::choose::contradicts;
 use super::walked::{Gathered, Why};
 
 /// So many points are in a hash table if nobody says how many.
@@ -236,6 +235,18 @@ fn is_discordant(kernel: &Kernel, (plain, outer): (&[usize], &[usize]), rows: &[
     };
     let vector = outer.len() == 1 && kernel.head.len() == 1;
     vector && kernel.iterators.len() > 1 && copies(plain) > 0 && copies(rows) == 0
+}
+
+/// Whether an operand by itself keeps so many of the outermost loops from the wanted order.
+pub(super) fn contradicts(kernel: &Kernel, operand: usize, outermost: usize) -> bool {
+    let mut alone = kernel.clone();
+    for (at, other) in alone.operands.iter_mut().enumerate() {
+        if at != operand {
+            other.format = Format::dense(other.format.rank());
+        }
+    }
+    let order = dastac_iterate::order(&alone);
+    order.map_or(true, |order| order[..outermost] != kernel.order[..outermost])
 }
 
 /// Whether several sparse factors meet in a sum of a product, and none of them says where the result's elements are: in

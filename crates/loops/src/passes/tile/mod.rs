@@ -77,6 +77,9 @@ use super::pipeline::Sequence;
 pub const TILE: Sequence = Sequence {
     name: "tile",
     passes: &[
+        "count-windows",
+        "contract",
+        "merge-stores",
         "share-columns",
         "read-once",
         "follow-diagonals",
