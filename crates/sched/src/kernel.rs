@@ -265,9 +265,9 @@ impl Builder<'_> {
                 Some(loops) => self.statement(rule, statement, loops, &head)?,
                 None => (Vec::new(), 0),
             };
-            // A guard may leave elements out, and two points may compute the same subscript. Either the statement stands
-            // at one place in the code, where its reduction loops may become a sum, or each of its points writes an
-            // element of its own.
+            // A guard may leave elements out, and two points may compute the same subscript. Either the statement
+            // stands at one place in the code, where its reduction loops may become a sum, or each of its points
+            // writes an element of its own.
             let once = statement.is_exact()
                 && (instances <= 1 || self.head_map(rule, statement)?.is_injective()?);
             written.push(Written { nest, head, once });

@@ -201,15 +201,7 @@ pub const WIDEN: Sequence = Sequence { name: "widen", passes: &["widen"] };
 /// What lowering leaves behind, made simple: the loops that everything else takes.
 pub const SIMPLIFY: Sequence = Sequence {
     name: "simplify",
-    passes: &[
-        "fold",
-        "part",
-        "count-windows",
-        "contract",
-        "merge-stores",
-        "narrow",
-        "hoist-factor",
-    ],
+    passes: &["fold", "part", "contract", "merge-stores", "narrow", "hoist-factor"],
 };
 
 /// What drops the code of other sizes, once symbols have values ([`Module::fix_symbols`]).
