@@ -282,6 +282,7 @@ fn zeros_of_minima_in_blocks_stay_when_they_are_converted() {
         C:F := CD
         y:D(j) := (0 <= j < N)
         y:F := C
+        schedule: y -> reorder(j, i)
         outputs: C, y";
     let built = compile(source, BuildOptions::default()).unwrap();
     let mut runner = Runner::new(built, &sizes(2), 1).unwrap();

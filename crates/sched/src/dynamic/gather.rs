@@ -206,9 +206,14 @@ fn is_chosen(kernel: &Kernel, product: &Product) -> bool {
 fn is_sent(kernel: &Kernel, product: &Product, outer: &[usize]) -> bool {
     // The first level's loop finds the row of each of its coordinates.
     let inner = &outer[usize::from(outer.len() > 1)..];
+    inner.iter().any(|at| is_few(kernel, product, *at))
+}
+
+/// Whether no level has an iterator, and what is walked in a sum leaves it a constant number of values.
+pub(super) fn is_few(kernel: &Kernel, product: &Product, at: usize) -> bool {
     let walked = |at: usize| sparse(kernel, product).any(|factor| mentions(factor, at));
-    let from_sums =
-        |one: &Linear| one.terms().iter().any(|(at, _)| !kernel.head.contains(at) && walked(*at));
+    let is_sum = |other: usize| other != at && !kernel.head.contains(&other) && walked(other);
+    let from_sums = |one: &Linear| one.terms().iter().any(|(other, _)| is_sum(*other));
     let few = |low: &Linear, high: &Linear| {
         let cancel = |(at, by): &(usize, i64)| high.coefficient(*at) == -by;
         let constant = low.constant.clone() + high.constant.clone();
@@ -216,12 +221,9 @@ fn is_sent(kernel: &Kernel, product: &Product, outer: &[usize]) -> bool {
             && low.terms().iter().all(cancel)
             && constant.as_const().is_some()
     };
-    let bounded = |at: usize| {
-        let below = product.conditions.iter().filter(|one| one.coefficient(at) > 0);
-        let mut below = below.filter(|one| from_sums(one));
-        below.any(|low| product.conditions.iter().any(|high| few(low, high)))
-    };
-    inner.iter().any(|at| !walked(*at) && bounded(*at))
+    let mut below =
+        product.conditions.iter().filter(|one| one.coefficient(at) > 0 && from_sums(one));
+    !walked(at) && below.any(|low| product.conditions.iter().any(|high| few(low, high)))
 }
 
 /// Whether a vector's elements in their order ask for copies of tensors that loops over the sums first do without.

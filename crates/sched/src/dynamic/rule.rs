@@ -21,6 +21,7 @@ use dastac_stur::program::{Applied, Rule, Scalar, TensorId};
 use dastac_stur::semiring::Semiring;
 use dastac_stur::sets::Affine;
 
+use super::gather::is_few;
 use super::linear::{iterator, linear, split};
 use super::ranges::{Range, range};
 use super::shift::Lowers;
@@ -169,6 +170,7 @@ impl<'a> Translation<'a> {
             walked.push(Some(Factor { position, argument: read.argument, ..value }));
             self.operands.push((read.tensor, operand));
         }
+        let quotients = self.quotients(&walked, &mut defined);
         let fill = |tensor: TensorId| self.inferred.program.fill(tensor);
         let cases = cases(statement, &walked, self.definition().semiring, &fill);
         let has_fill = self.definition().fill.is_some();
@@ -200,6 +202,7 @@ impl<'a> Translation<'a> {
             let here = Statement { domain, ..statement.clone() };
             let resolve = |name: &str| self.resolve(name);
             let (mut conditions, mut tests) = split(membership(&part, &known, &resolve)?);
+            conditions.extend(quotients.iter().cloned());
             // Loops of the head stay within what is stored of it, also where there is nothing to add up.
             let (head, of_head) = split(self.within_head(&here)?);
             conditions.extend(head);
@@ -517,6 +520,40 @@ impl<'a> Translation<'a> {
         Ok(subscripts)
     }
 
+    /// What bounds the quotients among the iterators that subscripts define, where a level inside of others has them:
+    /// these are walked, and what is divided takes few values for each. Takes them out of the defined ones.
+    ///
+    /// Before -> after, `A(i, j / 2)`: the level is searched for `j / 2`, for each `j` -> `2 * d <= j < 2 * d + 2` for
+    /// each `d` of a row.
+    fn quotients(
+        &self,
+        factors: &[Option<Factor>],
+        defined: &mut Vec<(usize, Index)>,
+    ) -> Vec<Linear> {
+        let is_inner = |at: usize| {
+            factors.iter().flatten().all(|factor| {
+                let format = &self.operands[factor.operand].1.format;
+                let first = format.order().and_then(|order| order.first().copied());
+                let mut own = factor.subscripts.iter().enumerate();
+                own.all(|(dimension, one)| one.coefficient(at) == 0 || first != Some(dimension))
+            })
+        };
+        let mut bounds = Vec::new();
+        defined.retain(|(at, value)| {
+            let Index::FloorDiv(inner, by) = value else { return true };
+            let Some(inner) = linear(inner).filter(|_| *by > 0 && is_inner(*at)) else {
+                return true;
+            };
+            let negated = inner.terms().iter().map(|(at, by)| (*at, -by));
+            let above = inner.terms().iter().copied().chain([(*at, -by)]);
+            let below = negated.chain([(*at, *by)]);
+            let rest = Index::Const(by - 1) - inner.constant.clone();
+            bounds.extend([Linear::new(above, inner.constant.clone()), Linear::new(below, rest)]);
+            false
+        });
+        bounds
+    }
+
     /// The factors that are not dynamic.
     fn values(
         &self,
@@ -703,7 +740,8 @@ fn early(kernel: &Kernel, mut order: Vec<usize>) -> Vec<usize> {
     order
 }
 
-/// An order of loops with the head's iterators last that bound what is walked, but are not walked themselves.
+/// An order of loops with the head's iterators last that bound what is walked, but are not walked themselves, and those
+/// of sums of which what is walked leaves a constant number of values.
 ///
 /// Before -> after, `Y(i, k) := A(i, j) * L(j, k)` where `k <= j`: a walk of a row for each `i, k` -> `i`, the row's
 /// `j`, then `k` from 0 to `j`.
@@ -722,7 +760,9 @@ fn settled(kernel: &Kernel, order: Vec<usize>) -> Vec<usize> {
                 && terms.any(|other| !head.contains(&other) && walked(other))
         })
     };
-    let (late, first): (Vec<usize>, Vec<usize>) =
-        order.into_iter().partition(|at| head.contains(at) && !walked(*at) && bounds(*at));
+    let few = |at: usize| products.iter().any(|product| is_few(kernel, product, at));
+    let is_late =
+        |at: &usize| !walked(*at) && if head.contains(at) { bounds(*at) } else { few(*at) };
+    let (late, first): (Vec<usize>, Vec<usize>) = order.into_iter().partition(is_late);
     first.into_iter().chain(late).collect()
 }

@@ -20,6 +20,8 @@
 //! }
 //! ```
 //!
+//! Blocks without any terms are set to zero, whatever else there is.
+//!
 //! Blocks are multiples of 16 of the loop's variable, and what is asked of one is asked of all of its rows, those of
 //! other threads too: results do not depend on the number of threads.
 
@@ -139,7 +141,7 @@ impl Blocks<'_> {
         }
         let known = self.rows(store, rows.var)?;
         let block = self.function.fresh_like(rows.var, "h");
-        let condition = self.irregular(&known, rows.var, Index::Var(block) * ROWS)?;
+        let (empty, condition) = self.kinds(&known, rows.var, Index::Var(block) * ROWS)?;
         let irregular = self.function.fresh_like(known.term, "r");
         self.function.hints.update(irregular, |hint| hint.irregular = true);
         let other = self.function.fresh_like(rows.var, "r");
@@ -155,9 +157,16 @@ impl Blocks<'_> {
             mark: Mark::Sequential,
             ..rows.clone()
         };
+        let nothing =
+            Store { value: store.value.map_sums(&|_| Value::Const(0.0)), ..store.clone() };
+        let fill = For { body: vec![Stmt::Store(nothing)], ..regular.clone() };
+        let filled = self.function.fresh_like(rows.var, "z");
+        let as_filled = |var: VarId| if var == rows.var { filled } else { var };
+        let fill = vec![Stmt::For(fill).rename(&as_filled)];
         let then = vec![Stmt::For(regular.clone()).rename(&renamed)];
         let otherwise = vec![Stmt::For(regular)];
-        let body = vec![Stmt::If(If { condition, then, otherwise })];
+        let otherwise = vec![Stmt::If(If { condition, then, otherwise })];
+        let body = vec![Stmt::If(If { condition: empty, then: fill, otherwise })];
         let lower = rows.lower.iter().map(|bound| bound.clone().floor_div(ROWS)).collect();
         let upper = rows.upper.iter();
         let upper = upper.map(|bound| (bound.clone() + (ROWS - 1)).floor_div(ROWS)).collect();
@@ -213,8 +222,9 @@ impl Blocks<'_> {
         Some(self.module.buffers.get(found?.0 as usize)?.size.clone())
     }
 
-    /// Whether the processor would often be wrong about where the rows of the block from `first` on end.
-    fn irregular(&mut self, rows: &Rows, var: VarId, first: Index) -> Option<Condition> {
+    /// Whether the rows of the block from `first` on have no terms, and whether the processor would often be wrong
+    /// about where they end. Where most of them have none, it is right about these.
+    fn kinds(&mut self, rows: &Rows, var: VarId, first: Index) -> Option<(Condition, Condition)> {
         let Rows { pos, at, count, .. } = rows;
         let all = self.module.buffers.get(pos.0 as usize)?.size.clone() - 1;
         [&all, count].into_iter().for_each(|index| {
@@ -240,6 +250,8 @@ impl Blocks<'_> {
         let last = load(end.clone()) - load(end - 1);
         let alike = (one.clone() * length.clone()).equal(terms.clone()).and(one.equal(last));
         let differ = alike.negate().and(again.negate());
-        Some(Condition::all([many, terms.at_most(length * most), differ]))
+        let empty = terms.clone().equal(0.into());
+        let enough = length.clone().at_most(terms.clone());
+        Some((empty, Condition::all([many, terms.at_most(length * most), enough, differ])))
     }
 }

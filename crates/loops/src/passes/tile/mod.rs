@@ -30,6 +30,7 @@
 mod accesses;
 mod block_sums;
 mod choose_tiles;
+mod cut_choices;
 mod few;
 mod follow_diagonals;
 mod fuse_reductions;
@@ -43,6 +44,7 @@ mod name_loops;
 mod nest;
 mod pack_panels;
 mod partition_nests;
+mod peel_borders;
 mod pieces;
 mod prefetch;
 mod ragged;
@@ -78,12 +80,14 @@ pub const TILE: Sequence = Sequence {
     name: "tile",
     passes: &[
         "count-windows",
+        "cut-choices",
         "contract",
         "merge-stores",
         "share-columns",
         "read-once",
         "follow-diagonals",
         "pack-operands",
+        "peel-borders",
         "fuse-statements",
         "strides",
         "strip-mine",
@@ -113,6 +117,25 @@ pub const TILE: Sequence = Sequence {
 
 /// The passes about tiles.
 pub(super) const PASSES: &[Pass] = &[
+    Pass {
+        name: "cut-choices",
+        about: "give the sides of a choice loops of their own",
+        example: Example {
+            before: "parallel i = 0 to N { if i >= 1 { A[i] = 1.0 } else { A[i] = 2.0 } }",
+            after: "parallel i = max(0, 1) to N { A[i] = 1.0 } parallel i = 0 to min(N, 1) { A[i] = 2.0 }",
+        },
+        run: cut_choices::run,
+    },
+    Pass {
+        name: "peel-borders",
+        about: "cut nests where their windows reach beyond an operand's ends",
+        example: Example {
+            before: "parallel p = 0 to N { o[p] = sum(r = max(0, 2 - p) to min(5, N + 2 - p)) x[p + r - 2] * f[r] }",
+            after: "parallel p = 0 to min(N, 2) { .. } parallel p = max(0, 2) to min(N, N - 2) { \
+                o[p] = sum(r = 0 to 5) x[p + r - 2] * f[r] } parallel p = max(0, 2, N - 2) to N { .. }",
+        },
+        run: peel_borders::run,
+    },
     Pass {
         name: "share-columns",
         about: "compute blocks of columns for many sparse rows, a few chunks of them at a time",
