@@ -197,7 +197,7 @@ fn regions(inferred: &Inferred, tensor: TensorId, stored: &Set) -> Result<Vec<Se
 }
 
 /// The positions of a tensor, in the order in which their iterators appear in the loops of one access: that of the rule
-/// that computes the tensor, or else of the first rule that reads it, where it visits most: a diagonal decides nothing.
+/// that computes the tensor, or else of the first rule that reads it, where it visits most.
 ///
 /// One position of an operand may move to the end: the one along which the innermost iterator of the head runs, if no
 /// other operand has this iterator and other iterators of the head read the operand again. Then elements that are
@@ -211,7 +211,14 @@ pub fn appearance_order(inferred: &Inferred, tensor: TensorId) -> Vec<usize> {
         let reads = |one: &&Statement| one.reads.iter().any(|read| read.tensor == tensor);
         let about = |one: &&Statement| rule.head == tensor || reads(one);
         let mut statements: Vec<&Statement> = rule.statements.iter().filter(about).collect();
-        statements.sort_by_cached_key(|statement| equalities(&statement.domain));
+        // Neither a diagonal nor a row says anything of an order.
+        let lost = |statement: &&Statement| {
+            let read = statement.reads.iter().find(|read| read.tensor == tensor);
+            let subscripts = read.map(|read| &read.subscripts[..]).unwrap_or_default();
+            let constant = subscripts.iter().filter(|one| one.names().is_empty()).count();
+            equalities(&statement.domain) + constant
+        };
+        statements.sort_by_cached_key(lost);
         for statement in statements {
             let position_of = |names: std::collections::BTreeSet<String>| {
                 names.iter().filter_map(|n| statement.iterators.iter().position(|i| i == n)).max()
