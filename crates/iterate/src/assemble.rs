@@ -32,7 +32,7 @@ use super::append::{self, Appending};
 use super::compile::{Filled, fill, statements};
 use super::graph;
 use super::join_segments::join_segments;
-use super::kernel::{Factor, Gathers, IterateError, Kernel, Kind, Operand};
+use super::kernel::{Factor, Gathers, IterateError, Kernel, Kind, Operand, Product};
 use super::result_mode::ResultMode;
 use super::space::on_levels;
 use super::store::{cleared, set_once};
@@ -323,18 +323,30 @@ pub fn is_assembled(level: &Level) -> bool {
 }
 
 /// The order of loops in which elements of a result in a format are appended: those of its levels up to the last one
-/// that is not dense, then the others as they are wanted.
+/// that is not dense, with what they give in front of the next, then the others as they are wanted.
 pub fn appending(kernel: &Kernel, format: &Format) -> Vec<usize> {
     let last = format.levels().iter().rposition(|level| !level.is_full());
     let mut outer = on_levels_of(kernel, format);
     outer.truncate(last.map_or(0, |last| last + 1));
-    let inside = kernel.order.iter().filter(|at| !outer.contains(at));
-    outer.iter().chain(inside).copied().collect()
+    let mut order = Vec::new();
+    for at in outer {
+        let known: BTreeSet<usize> = order.iter().copied().collect();
+        let given = |one: &&usize| {
+            !kernel.head.contains(one)
+                && !known.contains(one)
+                && kernel.products.iter().all(|product| is_given(product, **one, &known))
+        };
+        order.extend(kernel.order.iter().filter(given));
+        order.push(at);
+    }
+    let inside = kernel.order.iter().filter(|at| !order.contains(at));
+    let inside: Vec<usize> = inside.copied().collect();
+    order.into_iter().chain(inside).collect()
 }
 
 /// How many loops there are up to the last of the result's iterators, if they reach each coordinate once, in order:
 /// those of the levels from `first` on one after the other, with nothing between them but the loops of a tensor whose
-/// positions are coordinates.
+/// positions are coordinates, and what those around give.
 fn in_order(kernel: &Kernel, order: &[usize], iterators: &[usize], first: usize) -> Option<usize> {
     if iterators.is_empty() {
         return Some(0);
@@ -344,7 +356,11 @@ fn in_order(kernel: &Kernel, order: &[usize], iterators: &[usize], first: usize)
     let (mut fixed, mut between) = (BTreeSet::new(), Vec::new());
     for at in &order[..depth] {
         if !iterators.contains(at) {
-            between.push(*at);
+            if kernel.products.iter().all(|product| is_given(product, *at, &fixed)) {
+                fixed.insert(*at);
+            } else {
+                between.push(*at);
+            }
             continue;
         }
         if !between.is_empty()
@@ -369,6 +385,12 @@ fn in_order(kernel: &Kernel, order: &[usize], iterators: &[usize], first: usize)
     let first = first.min(iterators.len());
     let front = iterators[..first].iter().all(|at| own[..first].contains(at));
     (front && own[first..] == iterators[first..]).then_some(depth)
+}
+
+/// Whether a product defines an iterator by others.
+fn is_given(product: &Product, at: usize, by: &BTreeSet<usize>) -> bool {
+    let given = |value: &Index| value.free_vars().iter().all(|var| by.contains(&(var.0 as usize)));
+    product.defined.iter().any(|(own, value)| *own == at && given(value))
 }
 
 /// Whether what is appended stands inside of what is appended to all levels above it: loops over positions may come

@@ -72,12 +72,14 @@ fn smallest(
     known.sort_by(f64::total_cmp);
     known.dedup();
     let step = known.len().div_ceil(TRIED).max(1);
-    let tried = known.iter().copied().step_by(step).chain([f64::NEG_INFINITY, f64::INFINITY]);
+    let tried = known.iter().copied().step_by(step);
+    let tried = [f64::NEG_INFINITY].into_iter().chain(tried).chain([f64::INFINITY]);
     let mut best = (u64::MAX, f64::INFINITY);
     for threshold in tried {
         let (taken, rest) = divided(entries, values, condition, threshold);
+        // What does not fit, or takes more bytes than another, is not the smallest, and need not be built.
+        let build = Build { memory: build.memory.min(best.0), ..build };
         let built = Tensor::from_entries(&taken, own, build);
-        // What does not fit is not the smallest.
         let (Ok(built), Ok(rest)) = (built, Tensor::from_entries(&rest, last, build)) else {
             continue;
         };

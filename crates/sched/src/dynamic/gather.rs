@@ -58,7 +58,8 @@ pub(super) fn forms(
         let plain = Form { order, outside: 0, why: None, gathers: None };
         return Forms { preferred: None, plain: Some(plain), others: Vec::new() };
     };
-    let outer = &order[..=last];
+    let levels = order.iter().filter(|at| kernel.head.contains(at));
+    let outer = &levels.take(last + 1).copied().collect::<Vec<usize>>()[..];
     let least = first.max(usize::from(last > 0));
     let wanted = &kernel.order;
     let given = rule.schedule.workspace.map(|workspace| match workspace {
@@ -117,7 +118,9 @@ pub(super) fn forms(
             let some = |test: &dyn Fn(&Product) -> bool| kernel.products.iter().any(test);
             let why = if meets {
                 Some(Why::Meets)
-            } else if some(&|product| is_chosen(kernel, product)) {
+            } else if some(&|product| is_chosen(kernel, product))
+                && !is_walked(kernel, (&order, outer))
+            {
                 Some(Why::Chosen)
             } else if some(&|product| is_sent(kernel, product, outer)) {
                 Some(Why::Sent)
@@ -228,15 +231,27 @@ pub(super) fn is_few(kernel: &Kernel, product: &Product, at: usize) -> bool {
 
 /// Whether a vector's elements in their order ask for copies of tensors that loops over the sums first do without.
 fn is_discordant(kernel: &Kernel, (plain, outer): (&[usize], &[usize]), rows: &[usize]) -> bool {
-    let copies = |order: &[usize]| {
-        let kernel = Kernel { order: order.to_vec(), ..kernel.clone() };
-        let has_levels =
-            |at: &usize| kernel.operands[*at].format.levels().iter().any(|level| !level.is_full());
-        let operands = (0..kernel.operands.len()).filter(has_levels);
-        operands.filter(|at| contradicts(&kernel, *at, order.len())).count()
-    };
     let vector = outer.len() == 1 && kernel.head.len() == 1;
-    vector && kernel.iterators.len() > 1 && copies(plain) > 0 && copies(rows) == 0
+    let sums = kernel.iterators.len() > 1;
+    vector && sums && copies(kernel, plain) > 0 && copies(kernel, rows) == 0
+}
+
+/// Whether loops in the order of a result's levels walk what is chosen: `A(p(i), j)` row by row.
+fn is_walked(kernel: &Kernel, (plain, outer): (&[usize], &[usize])) -> bool {
+    let by_levels = |product: &Product| {
+        let walked = |at: &usize| sparse(kernel, product).any(|factor| mentions(factor, *at));
+        outer.iter().skip(1).all(walked)
+    };
+    outer.len() > 1 && kernel.products.iter().all(by_levels) && copies(kernel, plain) == 0
+}
+
+/// How many operands keep loops from an order.
+fn copies(kernel: &Kernel, order: &[usize]) -> usize {
+    let kernel = Kernel { order: order.to_vec(), ..kernel.clone() };
+    let has_levels =
+        |at: &usize| kernel.operands[*at].format.levels().iter().any(|level| !level.is_full());
+    let operands = (0..kernel.operands.len()).filter(has_levels);
+    operands.filter(|at| contradicts(&kernel, *at, order.len())).count()
 }
 
 /// Whether an operand by itself keeps so many of the outermost loops from the wanted order.

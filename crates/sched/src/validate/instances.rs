@@ -139,7 +139,9 @@ impl Validator<'_> {
         if !rest.is_empty()? {
             let structured = &self.inferred.tensors[head.0];
             let here = Affine::each(&structured.iterators);
-            let parts = self.parts(&self.layouts[head.0].stored)?;
+            let stored = &self.layouts[head.0].stored;
+            let mut parts = self.parts(stored)?;
+            parts.extend(self.diagonals(stored)?);
             let lift = first(&self.choices(&parts), &mut |choice| {
                 let lift = self.lift(&all.vars, &rest, &structured.iterators, *choice)?;
                 self.address(&all.vars, &lift, site.index, head, &here)?;

@@ -158,6 +158,21 @@ impl Validator<'_> {
         Ok(parts)
     }
 
+    /// The elements of a set of which two coordinates are the same: loops over a diagonal have one variable for both.
+    pub(super) fn diagonals(&self, set: &Set) -> Result<Vec<Set>, Stop> {
+        let dims: Vec<String> = (0..set.rank()).map(|k| self.out(k)).collect();
+        let mut all = Vec::new();
+        for (k, one) in dims.iter().enumerate() {
+            for other in &dims[..k] {
+                let params = self.naming.params.join(", ");
+                let text = format!("[{params}] -> {{ [{}] : {one} = {other} }}", dims.join(", "));
+                let equal = Set::parse(&self.inferred.sets.context, &text)?;
+                all.push(set.with_tuple_name(None)?.intersect(&equal)?);
+            }
+        }
+        Ok(all)
+    }
+
     /// The sets that a loop nest may visit, with the points that it may be taken to visit in them. A loop of one
     /// iteration has no variable: that is the first or the last iteration of a loop, if it is not determined otherwise.
     pub(super) fn choices<'p>(&self, parts: &'p [Set]) -> Vec<(&'p Set, Choice)> {

@@ -157,6 +157,10 @@ impl Blocks<'_> {
             mark: Mark::Sequential,
             ..rows.clone()
         };
+        let mut adds = true;
+        store.value.visit(&mut |value| {
+            adds &= !matches!(value, Value::Sum(sum) if sum.kind != Reduction::Sum);
+        });
         let nothing =
             Store { value: store.value.map_sums(&|_| Value::Const(0.0)), ..store.clone() };
         let fill = For { body: vec![Stmt::Store(nothing)], ..regular.clone() };
@@ -165,8 +169,15 @@ impl Blocks<'_> {
         let fill = vec![Stmt::For(fill).rename(&as_filled)];
         let then = vec![Stmt::For(regular.clone()).rename(&renamed)];
         let otherwise = vec![Stmt::For(regular)];
-        let otherwise = vec![Stmt::If(If { condition, then, otherwise })];
-        let body = vec![Stmt::If(If { condition: empty, then: fill, otherwise })];
+        let rows_with_terms = vec![Stmt::If(If { condition, then, otherwise })];
+        // What is the smallest of nothing depends on the type that is computed in.
+        let body = match adds {
+            true => {
+                let (condition, otherwise) = (empty, rows_with_terms);
+                vec![Stmt::If(If { condition, then: fill, otherwise })]
+            }
+            false => rows_with_terms,
+        };
         let lower = rows.lower.iter().map(|bound| bound.clone().floor_div(ROWS)).collect();
         let upper = rows.upper.iter();
         let upper = upper.map(|bound| (bound.clone() + (ROWS - 1)).floor_div(ROWS)).collect();
