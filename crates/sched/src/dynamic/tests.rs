@@ -162,22 +162,11 @@ fn what_is_not_there_is_refused_with_the_place() {
 }
 
 #[test]
-fn quotients_and_computed_iterators_have_no_loops() {
+fn quotients_are_walked_and_computed_iterators_have_no_loops() {
     expect_test::expect![[r#"
         kernel(out y, in A.pos1, in A.crd1, in A, in x) {
           parallel i = 0 to N {
-            y[i] = 0.0
-          }
-          parallel i = 0 to N {
-            for j = 0 to N {
-              if 0 <= j / 2 and j / 2 < N {
-                coiter at = j / 2 to j / 2 + 1 over p = A.pos1[i] to A.pos1[i + 1] at A.crd1[p] {
-                  case p {
-                    y[i] += A[p] * x[j]
-                  }
-                }
-              }
-            }
+            y[i] = sum(psubscript.2 = A.pos1[i] to A.pos1[i + 1]) sum(j = max(0, 0 - A.crd1[psubscript.2] * -2) to min(N, A.crd1[psubscript.2] * 2 + 2)) A[psubscript.2] * x[j]
           }
         }
     "#]]

@@ -446,7 +446,11 @@ fn rows_are_told_apart_by_blocks() {
     let all: Vec<String> = all.iter().map(|body| blocks(&machine, HEAD, body)).collect();
     expect![[r#"
         for ih = 0 to (N + 15) / 16 {
-          if 8 < N * M / 4 + N * 2 and .. {
+          if pos[min(ih * 16 + 16, N)] - pos[max(ih * 16, 0)] == 0 {
+            for iz = max(0, ih * 16) to min(N, ih * 16 + 16) {
+              C[iz] = 0.0
+            }
+          } else if 8 < N * M / 4 + N * 2 and .. {
             for ir = max(0, ih * 16) to min(N, ih * 16 + 16) {
               C[ir] = sum(pr = pos[ir] to pos[ir + 1] hint(irregular)) B[pr] * A[crd[pr]]
             }

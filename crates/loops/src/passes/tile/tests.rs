@@ -207,7 +207,7 @@ fn what_is_not_tiled() {
         "parallel i = 0 to N { parallel j = 0 to M { A[i * 10 + j] = B[i] * C[2 * j] } }",
         "parallel i = 0 to 10 { parallel j = 0 to 10 { A[i * 10 + j] = B[i] * C[j] } }",
         // Not known to be independent.
-        "for i = 0 to N { for j = 0 to M { A[i] += sum(x = 0 to M) B[x] * C[10 * j + x] } }",
+        "for i = 0 to N { for j = 0 to M { A[i + j] += sum(x = 0 to M) B[x] * C[10 * j + x] } }",
         // Reads what it writes.
         "parallel i = 0 to N { A[i] = sum(x = 0 to M) A[10 * i + x + 10] * B[x] }",
     ] {
