@@ -203,6 +203,7 @@ impl<'a> Translation<'a> {
             let resolve = |name: &str| self.resolve(name);
             let (mut conditions, mut tests) = split(membership(&part, &known, &resolve)?);
             conditions.extend(quotients.iter().cloned());
+            conditions.extend(self.digits(&conditions));
             // Loops of the head stay within what is stored of it, also where there is nothing to add up.
             let (head, of_head) = split(self.within_head(&here)?);
             conditions.extend(head);
@@ -518,6 +519,41 @@ impl<'a> Translation<'a> {
             subscripts.push(Linear::iterator(at));
         }
         Ok(subscripts)
+    }
+
+    /// What equalities with a sum's iterator of a constant number of values say of the others.
+    ///
+    /// Before -> after, `p = 5 * a + c` where `0 <= c < 5`: `0 <= p - 5 * a < 5`, which bounds `a` before `c` is known.
+    fn digits(&self, conditions: &[Linear]) -> Vec<Linear> {
+        let negated = |one: &Linear| {
+            let terms = one.terms().iter().map(|(at, by)| (*at, -by));
+            Linear::new(terms, Index::Const(0) - one.constant.clone())
+        };
+        let mut bounds = Vec::new();
+        for one in conditions {
+            let other = negated(one);
+            let same = |known: &Linear| {
+                let constant = known.constant.constant_difference(&other.constant) == Some(0);
+                constant && known.terms() == other.terms()
+            };
+            if one.terms().len() < 3 || !conditions.iter().any(same) {
+                continue;
+            }
+            for (at, by) in one.terms() {
+                let of_head = self.definition().iterators.contains(&self.iterators[*at]);
+                let Some(extent) = self.ranges[*at].extent.as_const() else { continue };
+                if of_head || *by != -1 || extent < 1 {
+                    continue;
+                }
+                // What is left is the iterator itself.
+                let terms = one.terms().iter().copied().filter(|(other, _)| other != at);
+                let rest = Linear::new(terms, one.constant.clone());
+                let mut below = negated(&rest);
+                below.constant = below.constant + (extent - 1);
+                bounds.extend([rest, below]);
+            }
+        }
+        bounds
     }
 
     /// What bounds the quotients among the iterators that subscripts define, where a level inside of others has them:
