@@ -84,10 +84,10 @@ impl Linear {
     fn isolate_blocks(&self, var: VarId) -> Option<(i64, i64, Linear)> {
         let about = |atom: &Index| *atom == Index::Var(var);
         let (inside, rest): (Vec<_>, Vec<_>) =
-            self.terms.iter().cloned().partition(|(atom, _)| atom.mentions(var));
+            self.terms.iter().partition(|(atom, _)| atom.mentions(var));
         let (coefficient, by) = match &inside[..] {
-            [(Index::FloorDiv(inner, by), coefficient)] if about(inner) => (*coefficient, *by),
-            [(one, of_one), (other, of_other)] if of_one.checked_add(*of_other) == Some(0) => {
+            &[(Index::FloorDiv(inner, by), coefficient)] if about(inner) => (*coefficient, *by),
+            &[(one, of_one), (other, of_other)] if of_one.checked_add(*of_other) == Some(0) => {
                 let (steps, coefficient) = match (about(one), about(other)) {
                     (true, false) => (other, of_one),
                     (false, true) => (one, of_other),
@@ -98,7 +98,8 @@ impl Linear {
             }
             _ => return None,
         };
-        Some((coefficient, by, Linear { terms: rest, constant: self.constant }))
+        let terms = rest.into_iter().cloned().collect();
+        Some((coefficient, by, Linear { terms, constant: self.constant }))
     }
 
     /// Takes out `coefficient * var` and gives the coefficient, unless `var` occurs elsewhere too.

@@ -140,13 +140,22 @@ impl Validator<'_> {
             let structured = &self.inferred.tensors[head.0];
             let here = Affine::each(&structured.iterators);
             let stored = &self.layouts[head.0].stored;
-            let mut parts = self.parts(stored)?;
-            parts.extend(self.diagonals(stored)?);
-            let lift = first(&self.choices(&parts), &mut |choice| {
-                let lift = self.lift(&all.vars, &rest, &structured.iterators, *choice)?;
+            let attempt = |choice: (&Set, Choice)| {
+                let lift = self.lift(&all.vars, &rest, &structured.iterators, choice)?;
                 self.address(&all.vars, &lift, site.index, head, &here)?;
                 Ok(lift)
-            })?;
+            };
+            let parts = self.parts(stored)?;
+            let lift = match first(&self.choices(&parts), &mut |choice| attempt(*choice)) {
+                Err(Stop::Not(why)) => {
+                    let diagonals = self.diagonals(stored)?;
+                    match first(&diagonals, &mut |set| attempt((set, Choice::Only))) {
+                        Err(Stop::Not(_)) => return Err(Stop::Not(why)),
+                        lift => lift?,
+                    }
+                }
+                lift => lift?,
+            };
             map = Some(match map {
                 None => lift.map,
                 Some(map) => map.union(&lift.map)?,

@@ -51,9 +51,7 @@ impl Product {
         }
         found
     }
-}
 
-impl Product {
     /// The tensors whose elements bound an iterator from below and from above.
     fn ends(&self) -> Vec<TensorId> {
         let (mut below, mut above) = (Vec::new(), Vec::new());

@@ -116,6 +116,8 @@ struct Rows {
     at: Index,
     /// The variable of the sum.
     term: VarId,
+    /// What it does with its terms.
+    kind: Reduction,
     /// The number of all stored elements.
     count: Index,
 }
@@ -157,10 +159,6 @@ impl Blocks<'_> {
             mark: Mark::Sequential,
             ..rows.clone()
         };
-        let mut adds = true;
-        store.value.visit(&mut |value| {
-            adds &= !matches!(value, Value::Sum(sum) if sum.kind != Reduction::Sum);
-        });
         let nothing =
             Store { value: store.value.map_sums(&|_| Value::Const(0.0)), ..store.clone() };
         let fill = For { body: vec![Stmt::Store(nothing)], ..regular.clone() };
@@ -171,12 +169,12 @@ impl Blocks<'_> {
         let otherwise = vec![Stmt::For(regular)];
         let rows_with_terms = vec![Stmt::If(If { condition, then, otherwise })];
         // What is the smallest of nothing depends on the type that is computed in.
-        let body = match adds {
-            true => {
+        let body = match known.kind {
+            Reduction::Sum => {
                 let (condition, otherwise) = (empty, rows_with_terms);
                 vec![Stmt::If(If { condition, then: fill, otherwise })]
             }
-            false => rows_with_terms,
+            _ => rows_with_terms,
         };
         let lower = rows.lower.iter().map(|bound| bound.clone().floor_div(ROWS)).collect();
         let upper = rows.upper.iter();
@@ -216,7 +214,7 @@ impl Blocks<'_> {
             return None;
         }
         let count = self.count(sum)?;
-        Some(Rows { pos: *pos, at: (**at).clone(), term: sum.var, count })
+        Some(Rows { pos: *pos, at: (**at).clone(), term: sum.var, kind: sum.kind, count })
     }
 
     /// How many elements there are that a sum takes its terms from.

@@ -14,7 +14,7 @@
 //! parallel p = max(2, N - 2) to N { o[p] = sum(r = max(0, 2 - p) to min(5, N + 2 - p)) x[p + r - 2] * f[r] }
 //! ```
 
-use super::nest::{Level, Nest};
+use super::nest::Nest;
 use super::walk::each_nest;
 use crate::ir::*;
 use crate::linear::{bounds_of, flatten_max, flatten_min};
@@ -46,13 +46,18 @@ pub(crate) fn run(module: &mut Module, context: &Context<'_>) {
 
 /// What a nest is near the ends of a loop, and what it is in the middle, where windows are whole.
 fn peeled(nest: &Nest, at: usize) -> Option<(Vec<Nest>, Nest)> {
-    let mut whole = Whole { var: nest.levels[at].var, lower: Vec::new(), upper: Vec::new() };
+    let var = nest.levels[at].var;
+    let (mut lower, mut upper) = (Vec::new(), Vec::new());
     nest.store.value.visit(&mut |value| {
-        if let Value::Sum(sum) = value {
-            whole.add(sum);
+        if let Value::Sum(sum) = value
+            && let Some(window) = Window::of(sum, var)
+        {
+            for (lowers, uppers) in window.whole(var) {
+                extend(&mut lower, lowers);
+                extend(&mut upper, uppers);
+            }
         }
     });
-    let Whole { var, lower, upper } = whole;
     let with = |lower: Vec<Index>, upper: Vec<Index>| {
         let mut nest = nest.clone();
         extend(&mut nest.levels[at].lower, lower);
@@ -72,8 +77,8 @@ fn peeled(nest: &Nest, at: usize) -> Option<(Vec<Nest>, Nest)> {
     }
     let mut middle = with(lower, upper);
     middle.store.value = nest.store.value.map_sums(&|mut sum| {
-        if let Some(range) = uncut(&sum, var) {
-            (sum.lower, sum.upper) = (range.lower, range.upper);
+        if let Some(window) = Window::of(&sum, var) {
+            (sum.lower, sum.upper) = (window.lower.own, window.upper.own);
         }
         Value::Sum(Box::new(sum))
     });
@@ -89,40 +94,55 @@ fn extend(list: &mut Vec<Index>, more: Vec<Index>) {
     }
 }
 
-/// Where all windows of a nest are whole.
-struct Whole {
-    var: VarId,
-    lower: Vec<Index>,
-    upper: Vec<Index>,
+/// Bounds of a sum's range on one side.
+struct Side {
+    /// Those of the window itself.
+    own: Vec<Index>,
+    /// Those that cut it off, which vary with a loop.
+    cut: Vec<Index>,
 }
 
-impl Whole {
-    /// Takes in where the windows of a sum are whole, if they slide with the variable.
-    fn add(&mut self, sum: &Sum) {
-        let Some(range) = uncut(sum, self.var) else { return };
-        let (mut lowers, mut uppers) = (Vec::new(), Vec::new());
-        sum.lower.iter().for_each(|bound| flatten_max(bound, &mut lowers));
-        sum.upper.iter().for_each(|bound| flatten_min(bound, &mut uppers));
-        let at = |bound: &&Index| bound.mentions(self.var);
-        let lowers =
-            lowers.iter().filter(at).map(|bound| bound.clone().at_most(range.lower[0].clone()));
-        let uppers =
-            uppers.iter().filter(at).map(|bound| range.upper[0].clone().at_most(bound.clone()));
-        for (more_lower, more_upper) in
-            lowers.chain(uppers).filter_map(|condition| bounds_of(&condition, self.var))
-        {
-            extend(&mut self.lower, more_lower);
-            extend(&mut self.upper, more_upper);
+/// The range of a sum over a window.
+struct Window {
+    lower: Side,
+    upper: Side,
+}
+
+impl Window {
+    /// The bounds on a loop's variable of where the window is whole.
+    fn whole(&self, var: VarId) -> impl Iterator<Item = (Vec<Index>, Vec<Index>)> {
+        let Window { lower, upper } = self;
+        let before = lower.cut.iter().map(|cut| cut.clone().at_most(lower.own[0].clone()));
+        let after = upper.cut.iter().map(|cut| upper.own[0].clone().at_most(cut.clone()));
+        before.chain(after).filter_map(move |condition| bounds_of(&condition, var))
+    }
+
+    /// The window that a sum is over, if its bounds that vary with a loop's variable only cut off windows that slide
+    /// with it: an operand is read at the sum of both variables, or at their difference.
+    fn of(sum: &Sum, var: VarId) -> Option<Window> {
+        if sum.step != 1 || sum.condition.is_some() || !slides(sum, var) {
+            return None;
         }
+        let (mut lower, mut upper) = (Vec::new(), Vec::new());
+        sum.lower.iter().for_each(|bound| flatten_max(bound, &mut lower));
+        sum.upper.iter().for_each(|bound| flatten_min(bound, &mut upper));
+        let side = |bounds: Vec<Index>| {
+            let (cut, own) = bounds.into_iter().partition(|bound| bound.mentions(var));
+            Side { own, cut }
+        };
+        let (lower, upper) = (side(lower), side(upper));
+        let cuts = || lower.cut.iter().chain(&upper.cut);
+        let strides: Option<Vec<i64>> = cuts().map(|bound| bound.constant_stride(var)).collect();
+        let strides = strides?;
+        // Windows of any extent are whole somewhere only if it is them that move, not what they are cut off by.
+        let few = upper.own.first()?.constant_difference(lower.own.first()?).is_some();
+        let moves = few || strides.iter().all(|by| *by <= 0);
+        (moves && !strides.is_empty()).then_some(Window { lower, upper })
     }
 }
 
-/// The range of a sum without the bounds that vary with a variable, if these only cut windows that slide with it: an
-/// operand is read at the sum of both variables, or at their difference.
-fn uncut(sum: &Sum, var: VarId) -> Option<Level> {
-    if sum.step != 1 || sum.condition.is_some() {
-        return None;
-    }
+/// Whether an operand of a sum is read at places that move alike with a loop and with the sum.
+fn slides(sum: &Sum, var: VarId) -> bool {
     let mut slides = false;
     sum.body.visit(&mut |value| {
         if let Value::Load(_, index) = value {
@@ -137,21 +157,7 @@ fn uncut(sum: &Sum, var: VarId) -> Option<Level> {
             };
         }
     });
-    let (mut lower, mut upper) = (Vec::new(), Vec::new());
-    sum.lower.iter().for_each(|bound| flatten_max(bound, &mut lower));
-    sum.upper.iter().for_each(|bound| flatten_min(bound, &mut upper));
-    let all = lower.len() + upper.len();
-    let varies = |bound: &Index| bound.mentions(var);
-    let by = |bound: &Index| if varies(bound) { bound.constant_stride(var) } else { Some(0) };
-    let strides: Option<Vec<i64>> = lower.iter().chain(&upper).map(by).collect();
-    let strides = strides?;
-    lower.retain(|bound| !varies(bound));
-    upper.retain(|bound| !varies(bound));
-    // Windows of any extent are whole somewhere only if it is them that move, not what they are cut off by.
-    let few = upper.first()?.constant_difference(lower.first()?).is_some();
-    let moves = few || strides.iter().all(|by| *by <= 0);
-    let cut = lower.len() + upper.len() < all;
-    (slides && cut && moves).then_some(Level { var: sum.var, lower, upper })
+    slides
 }
 
 #[cfg(test)]
