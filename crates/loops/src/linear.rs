@@ -85,9 +85,9 @@ impl Linear {
         let about = |atom: &Index| *atom == Index::Var(var);
         let (inside, rest): (Vec<_>, Vec<_>) =
             self.terms.iter().partition(|(atom, _)| atom.mentions(var));
-        let (coefficient, by) = match &inside[..] {
-            &[(Index::FloorDiv(inner, by), coefficient)] if about(inner) => (*coefficient, *by),
-            &[(one, of_one), (other, of_other)] if of_one.checked_add(*of_other) == Some(0) => {
+        let (coefficient, by) = match inside[..] {
+            [(Index::FloorDiv(inner, by), coefficient)] if about(inner) => (*coefficient, *by),
+            [(one, of_one), (other, of_other)] if of_one.checked_add(*of_other) == Some(0) => {
                 let (steps, coefficient) = match (about(one), about(other)) {
                     (true, false) => (other, of_one),
                     (false, true) => (one, of_other),
