@@ -10,7 +10,7 @@
 //! elements which are their own negatives are zero.
 
 use dastac_poly::Set;
-use dastac_stur::Coefficient;
+use dastac_stur::{Coefficient, TensorId};
 use dastac_stur::ast::Operation;
 use dastac_stur::infer::{InferredRule, Redundancy, Statement};
 use dastac_stur::program::{Access, Product, Scalar};
@@ -141,12 +141,35 @@ impl Validator<'_> {
         let sets = &self.inferred.sets;
         let mut points = sets.set(iterators, &[], &[])?;
         for access in &product.accesses {
-            if let Some(elements) = self.inferred.copies.get(&access.tensor) {
+            let reached = self.reached(access.tensor)?;
+            if let Some(elements) = self.inferred.copies.get(&access.tensor).or(reached.as_ref()) {
                 let map = sets.access(iterators, &subscripts(access)?)?;
                 points = points.intersect(&map.intersect_range(elements)?.domain()?)?;
             }
         }
         Ok(points)
+    }
+
+    /// The elements of a copy of a result that its rule may make other than zero: the copy has all that is around them.
+    fn reached(&self, copy: TensorId) -> Result<Option<Set>, Stop> {
+        let mut rules = self.inferred.rules.iter();
+        let Some(rule) = rules.find(|rule| rule.head == copy) else { return Ok(None) };
+        if !self.inferred.wholes.contains(&copy) {
+            return Ok(None);
+        }
+        let sets = &self.inferred.sets;
+        let source = &self.inferred.program.rules[rule.rule.0];
+        let head = source.subscripts();
+        let mut reached = sets.empty(&source.iterators)?;
+        for product in &source.products {
+            let space = self.space(rule, product, &head)?;
+            for case in self.cases(rule, product, &space)? {
+                let to_head = sets.access(case.iterators, &head)?;
+                let nonzero = case.domain.intersect(&self.copied(product, case.iterators)?)?;
+                reached = reached.union(&nonzero.apply(&to_head)?)?;
+            }
+        }
+        Ok(Some(reached))
     }
 
     /// The points at which an argument is within its dimensions, as far as these bound iterators: those that are its
