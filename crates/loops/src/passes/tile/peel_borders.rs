@@ -58,6 +58,11 @@ fn peeled(nest: &Nest, at: usize) -> Option<(Vec<Nest>, Nest)> {
             }
         }
     });
+    // Where a loop begins and ends is decided before the loops inside of it.
+    let inside = nest.levels[at..].iter().map(|level| level.var);
+    if inside.into_iter().any(|var| lower.iter().chain(&upper).any(|bound| bound.mentions(var))) {
+        return None;
+    }
     let with = |lower: Vec<Index>, upper: Vec<Index>| {
         let mut nest = nest.clone();
         extend(&mut nest.levels[at].lower, lower);
@@ -208,6 +213,10 @@ mod tests {
              A[N * i + j] = sum(r = max(0, 1 - i) to min(3, N + 1 - i)) sum(s = max(0, 1 - j) to min(3, N + 1 - j)) \
              B[N * i + N * r + j + s] * C[3 * r + s] } }",
         ));
+        // Where windows are whole from an inner loop's iteration on, the loop outside is not cut.
+        let both = "parallel i = 1 to N { parallel j = max(0, i - 4) to i { A[N * i + j] += \
+             sum(k = max(i - 2, j) to min(i, j + 3)) B[2 * k + i + 4] * C[30 * j + k] } }";
+        assert!(!pieces("peel-borders", both).contains("j + 3) {"));
         // A band's rows are as long as its operand's, but for what is cut off.
         let band = "parallel i = 0 to N { A[i] = sum(k = max(0, i - 3) to min(N, i + 4)) B[i - k + 3] * C[k] }";
         assert!(!pieces("peel-borders", band).contains("parallel i = 3"));
