@@ -10,11 +10,11 @@
 //! elements which are their own negatives are zero.
 
 use dastac_poly::Set;
-use dastac_stur::{Coefficient, TensorId};
 use dastac_stur::ast::Operation;
 use dastac_stur::infer::{InferredRule, Redundancy, Statement};
 use dastac_stur::program::{Access, Product, Scalar};
 use dastac_stur::sets::{Affine, affine};
+use dastac_stur::{Coefficient, TensorId};
 
 use super::cases::Case;
 use super::{Stop, Validator};

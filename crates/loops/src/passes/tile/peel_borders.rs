@@ -48,19 +48,20 @@ pub(crate) fn run(module: &mut Module, context: &Context<'_>) {
 fn peeled(nest: &Nest, at: usize) -> Option<(Vec<Nest>, Nest)> {
     let var = nest.levels[at].var;
     let (mut lower, mut upper) = (Vec::new(), Vec::new());
+    // Where a loop begins and ends is decided before the loops and the sums inside of it.
+    let mut inside: Vec<VarId> = nest.levels[at..].iter().map(|level| level.var).collect();
     nest.store.value.visit(&mut |value| {
-        if let Value::Sum(sum) = value
-            && let Some(window) = Window::of(sum, var)
-        {
-            for (lowers, uppers) in window.whole(var) {
+        if let Value::Sum(sum) = value {
+            inside.push(sum.var);
+            for (lowers, uppers) in Window::of(sum, var).iter().flat_map(|window| window.whole(var))
+            {
                 extend(&mut lower, lowers);
                 extend(&mut upper, uppers);
             }
         }
     });
-    // Where a loop begins and ends is decided before the loops inside of it.
-    let inside = nest.levels[at..].iter().map(|level| level.var);
-    if inside.into_iter().any(|var| lower.iter().chain(&upper).any(|bound| bound.mentions(var))) {
+    let mut bounds = lower.iter().chain(&upper);
+    if bounds.any(|bound| inside.iter().any(|var| bound.mentions(*var))) {
         return None;
     }
     let with = |lower: Vec<Index>, upper: Vec<Index>| {
