@@ -90,6 +90,28 @@ pub fn of_elements(store: &Store, var: VarId) -> bool {
     (sums || sets) && possible && !store.value.loads(store.buffer) && neighbours(&store.value, var)
 }
 
+/// Whether what a store without sums sets or adds to can be computed in blocks: neighbouring values of `var` are in
+/// lanes, those of `by` side by side, and loads of neighbours for the values of `by` are transposed.
+pub fn of_blocks(store: &Store, var: VarId, by: VarId) -> bool {
+    let (mut possible, mut some) = (true, false);
+    store.value.visit(&mut |value| match value {
+        Value::Load(_, index) if moves(index, var).is_none() => {
+            some = true;
+            possible &= is_transposed(index, var, by);
+        }
+        Value::FromIndex(index) => possible &= !index.mentions(var),
+        Value::Sum(_) => possible = false,
+        _ => {}
+    });
+    let neighbours = store.index.constant_stride(var) == Some(1);
+    neighbours && possible && some && !store.value.loads(store.buffer)
+}
+
+/// Whether a load's places are neighbours for neighbouring values of `by`, and not for those of `var`.
+pub fn is_transposed(index: &Index, var: VarId, by: VarId) -> bool {
+    moves(index, var).is_none() && moves(index, by).is_some_and(|stride| stride != 0)
+}
+
 /// Whether a store copies elements from any places to neighbours for neighbouring values of a variable: they can be
 /// loaded one by one into lanes.
 pub fn of_copies(store: &Store, var: VarId) -> bool {
@@ -145,6 +167,29 @@ mod tests {
         assert_eq!(of("sum(l = 0 to N) sum(k = 0 to N) B[N * k + i + l]"), (false, true));
         assert_eq!(of("B[i]"), (false, true));
         assert_eq!(of("B[2 * i]"), (false, false));
+    }
+
+    #[test]
+    fn blocks() {
+        let of = |value: &str| {
+            let text = format!(
+                "module(N)\nbuffer A : f64[N * N]\nbuffer B : f64[N * N]\nfunc f(out A, in B) {{ \
+                 for i = 0 to N {{ for j = 0 to N {{ A[N * i + j] = {value} }} }} }}"
+            );
+            let module = parse(&text).unwrap();
+            let Stmt::For(outer) = &module.functions[0].body[0] else { panic!() };
+            let Stmt::For(inner) = &outer.body[0] else { panic!() };
+            let Stmt::Store(store) = &inner.body[0] else { panic!() };
+            of_blocks(store, inner.var, outer.var)
+        };
+        assert!(of("B[N * j + i]"));
+        assert!(of("B[N * j - i] * sqrt(B[N * i + j]) + B[i]"));
+        assert!(of("B[exact((j + 1) * j, 2) + i]"));
+        assert!(!of("B[N * i + j]"));
+        assert!(!of("B[N * j + 2 * i]"));
+        assert!(!of("B[N * j + i] * index(j)"));
+        assert!(!of("sum(k = 0 to N) B[N * j + i]"));
+        assert!(!of("B[N * j + i] * A[i]"));
     }
 
     #[test]

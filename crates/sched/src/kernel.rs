@@ -29,6 +29,7 @@ use dastac_stur::sets::{Affine, Sets};
 
 use crate::SchedError;
 use crate::arrange::{arranged, block_name, hint, in_lanes, tiles};
+use crate::cells::in_cells;
 use crate::dynamic::{Assembled, Dynamic, Gathered, Stored, Walked, declare};
 use crate::elements::{Elements, buffer, comparison, reached, resolved, sort, with_lets};
 use crate::nest::{Scan, Scope, module_name, symbol};
@@ -252,7 +253,7 @@ impl Builder<'_> {
         let mut head_vars: Vec<VarId> = Vec::new();
         let iterators = &self.inferred.program.rules[rule.rule.0].iterators;
         let schedule = &self.inferred.program.rules[rule.rule.0].schedule;
-        let statements = self.split(rule)?;
+        let statements = in_cells(self.split(rule)?, iterators)?;
         let statements: Vec<Statement> = statements
             .iter()
             .map(|statement| arranged(&self.inferred.sets, statement, schedule, innermost))
@@ -307,12 +308,15 @@ impl Builder<'_> {
         let rest = self.beside(&parts, &written)?;
         let mut statements = self.clear(head, rest.as_ref().map(|(rest, _)| rest))?;
         let sets = rest.map(|(_, sets)| sets).unwrap_or_default();
+        let in_order = in_order(&heads, &sets)?;
         let (mut first, mut others) = (Vec::new(), Vec::new());
-        for (place, written) in written.into_iter().enumerate() {
-            let list = if sets.contains(&place) { &mut first } else { &mut others };
-            list.extend(written.nest);
+        for (place, Written { mut nest, .. }) in written.into_iter().enumerate() {
+            let is_set = sets.contains(&place);
+            if is_set {
+                nest.iter_mut().for_each(overwrite);
+            }
+            if is_set || in_order { &mut first } else { &mut others }.extend(nest);
         }
-        first.iter_mut().for_each(overwrite);
         statements.extend(first);
         statements.extend(others);
         Ok(statements)
@@ -325,7 +329,7 @@ impl Builder<'_> {
         parts: &[Set],
         written: &[Written],
     ) -> Result<Option<(Set, Vec<usize>)>, SchedError> {
-        let ([all], true) = (parts, written.len() <= MAX_PARTS) else { return Ok(None) };
+        let ([all], true) = (parts, written.len() <= 2 * MAX_PARTS) else { return Ok(None) };
         let (mut rest, mut places) = (all.clone(), Vec::new());
         for (place, Written { head, once, .. }) in written.iter().enumerate() {
             if *once && head.basic_set_count()? == 1 && head.is_subset(&rest)? {
@@ -586,6 +590,18 @@ struct Written {
     head: Set,
     /// Whether it stores to each of them once.
     once: bool,
+}
+
+/// Whether nests, of which some set the elements that they store to, set none that one before has added to.
+fn in_order(heads: &[Set], sets: &[usize]) -> Result<bool, SchedError> {
+    for (place, head) in heads.iter().enumerate().filter(|(place, _)| !sets.contains(place)) {
+        for later in sets.iter().filter(|set| **set > place) {
+            if !head.is_disjoint(&heads[*later])? {
+                return Ok(false);
+            }
+        }
+    }
+    Ok(true)
 }
 
 /// Whether all loops around stores are loops over the head, so that each element is stored to once.

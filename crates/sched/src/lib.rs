@@ -6,6 +6,7 @@
 //! write distinct elements; loop bounds are affine; the head of a rule is complete before a later rule reads it.
 
 mod arrange;
+mod cells;
 mod dynamic;
 mod elements;
 mod guarded;

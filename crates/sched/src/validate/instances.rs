@@ -209,11 +209,24 @@ impl Validator<'_> {
         let ambiguous = candidates.len() > 1;
         let (k, rest, head) = first(&candidates, &mut |k: &usize| {
             let Open { statement, term: wanted, parts, left } = &open[*k];
-            let (rest, head) = first(&self.choices(parts), &mut |(part, choice)| {
-                let of = Expected { statement, term: wanted, part, choice: *choice, left };
+            let attempt = |part: &Set, choice: Choice| {
+                let of = Expected { statement, term: wanted, part, choice, left };
                 self.instances(rule, of, site, term, points)
-            })?;
-            Ok((*k, rest, head))
+            };
+            let found =
+                match first(&self.choices(parts), &mut |(part, choice)| attempt(part, *choice)) {
+                    Err(Stop::Not(why)) => {
+                        // Loops that have one variable for two iterators may run what others leave.
+                        let mut thin = self.parts(left)?;
+                        thin.extend(self.diagonals(&statement.domain)?);
+                        match first(&thin, &mut |part| attempt(part, Choice::Only)) {
+                            Err(Stop::Not(_)) => return Err(Stop::Not(why)),
+                            found => found?,
+                        }
+                    }
+                    found => found?,
+                };
+            Ok((*k, found.0, found.1))
         })
         .map_err(|stop| match stop {
             // If an earlier product had been matched with another statement, these instances might still be there.

@@ -9,7 +9,7 @@
 
 use super::code::{larger, minus, plus, whole};
 use super::values::Group;
-use super::{Lanes, Lowered, Lowering};
+use super::{Lanes, Lowered, Lowering, Others};
 use crate::ir::*;
 
 /// What a loop adds to.
@@ -140,7 +140,7 @@ impl Lowering<'_> {
     ) -> Lowered<Vec<RegId>> {
         let count = self.lanes_of(element);
         let chains = usize::try_from(self.machine.chains).unwrap_or(1);
-        let outer = self.lanes.replace(Lanes { var, count, mask: None, packed: false });
+        let outer = self.lanes.replace(Lanes::of(var, count, Others::Gathered));
         let length = larger(minus(upper.into(), lower.into()), Index::Const(0));
         let length = self.wrapping("length", length);
         let nothing = self.number(0.0, true, element);

@@ -10,7 +10,7 @@
 
 use super::code::{larger, minus, plus, whole};
 use super::sums::Terms;
-use super::{Lanes, Lowered, Lowering, RegistersError};
+use super::{Lanes, Lowered, Lowering, Others, RegistersError};
 use crate::ir::*;
 use crate::unroll::Instance;
 
@@ -25,7 +25,7 @@ impl Lowering<'_> {
         let Terms { sum, instances, element } = terms;
         let length = self.wrapping("length", minus(upper.into(), lower.into()));
         let short = Condition::Compare(Compare::Le, length.into(), Index::Const(count as i64));
-        let outer = self.lanes.replace(Lanes { var: sum.var, count, mask: None, packed: false });
+        let outer = self.lanes.replace(Lanes::of(sum.var, count, Others::Gathered));
         let body = self.associated(&sum.body, instances);
         let totals = self.choose(
             Test::Condition(short),

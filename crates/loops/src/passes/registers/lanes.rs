@@ -10,7 +10,7 @@
 use super::code::{larger, minus, plus, whole};
 use super::sums::Terms;
 use super::values::Group;
-use super::{Lanes, Lowered, Lowering};
+use super::{Lanes, Lowered, Lowering, Others};
 use crate::ir::*;
 use crate::unroll::Instance;
 
@@ -33,7 +33,7 @@ impl Lowering<'_> {
         count: usize,
     ) -> Lowered<Vec<RegId>> {
         let Terms { sum, instances, element } = terms;
-        let outer = self.lanes.replace(Lanes { var: sum.var, count, mask: None, packed: false });
+        let outer = self.lanes.replace(Lanes::of(sum.var, count, Others::Gathered));
         let body = self.associated(&sum.body, instances);
         let length = larger(minus(upper.into(), lower.into()), Index::Const(0));
         let length = self.wrapping("length", length);

@@ -23,6 +23,7 @@
 //! - `block_rows`, another pass: which rows of stored elements are computed in which way.
 //! - `fetch_rows`, another pass: what rows that are read soon begin with.
 //! - `values`: expressions. `elementwise`: functions and the like. `associate`: the order of factors.
+//! - `transposed`: columns that become rows.
 //! - `adding`: loops that add to several elements at once.
 //! - `sums`: how a sum is computed. `side_by_side`: with elements in lanes. `lanes`: with terms in lanes. `gathered`:
 //!   with stored terms in lanes. `packed`: with stored terms that are put into lanes one by one. `reduce`: partial
@@ -44,6 +45,7 @@ mod stores;
 mod sums;
 #[cfg(test)]
 mod tests;
+mod transposed;
 mod values;
 mod vectors;
 
@@ -195,8 +197,27 @@ struct Lanes {
     count: usize,
     /// Which lanes there are; all if not given.
     mask: Option<RegId>,
-    /// Whether elements that are no neighbours are loaded one by one, not gathered.
-    packed: bool,
+    /// How elements that are no neighbours are loaded.
+    others: Others,
+}
+
+impl Lanes {
+    /// All lanes.
+    fn of(var: VarId, count: usize, others: Others) -> Self {
+        Lanes { var, count, mask: None, others }
+    }
+}
+
+/// How elements are loaded into lanes that are no neighbours.
+#[derive(Clone)]
+enum Others {
+    /// At once, where the machine can.
+    Gathered,
+    /// One by one.
+    Packed,
+    /// As neighbours for the values of another variable, for all lanes of a block. Each block has as many instances as
+    /// there are lanes, in order.
+    Transposed(VarId, Vec<Vec<Instance>>),
 }
 
 struct Lowering<'a> {

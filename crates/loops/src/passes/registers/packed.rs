@@ -10,7 +10,7 @@
 use super::code::{larger, minus, plus, whole};
 use super::sums::Terms;
 use super::values::joining;
-use super::{Lanes, Lowered, Lowering};
+use super::{Lanes, Lowered, Lowering, Others};
 use crate::ir::*;
 use crate::unroll::Instance;
 
@@ -42,7 +42,7 @@ impl Lowering<'_> {
         self.choose(
             Test::Condition(vectors),
             |lowering| {
-                lowering.lanes = Some(Lanes { var: sum.var, count, mask: None, packed: true });
+                lowering.lanes = Some(Lanes::of(sum.var, count, Others::Packed));
                 let nothing = lowering.number(sum.kind.neutral(), true, element);
                 let range = (sum.var, vec![lower.into()], vec![middle.into()], count as i64);
                 let initial = vec![nothing; instances.len()];

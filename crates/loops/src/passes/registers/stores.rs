@@ -7,7 +7,7 @@
 use std::collections::BTreeSet;
 
 use super::values::joining;
-use super::{Lowered, Lowering};
+use super::{Lowered, Lowering, Others};
 use crate::ir::*;
 use crate::lanes;
 use crate::unroll::Instance;
@@ -33,8 +33,8 @@ pub(super) struct Across {
     pub(super) count: usize,
     /// The first of each vector.
     pub(super) instances: Vec<Instance>,
-    /// Whether elements that are no neighbours are loaded one by one.
-    pub(super) packed: bool,
+    /// How elements that are no neighbours are loaded.
+    pub(super) others: Others,
 }
 
 impl Lowering<'_> {
@@ -105,15 +105,26 @@ impl Lowering<'_> {
         }
         let all = self.instances.iter();
         let vars: BTreeSet<VarId> = all.flat_map(|at| at.keys().copied()).collect();
-        let across = |var: VarId, packed: bool| {
+        let across = |var: VarId, others: Others| {
             let instances = runs(&self.instances, var, count)?;
-            Some(Across { var, count, instances, packed })
+            Some(Across { var, count, instances, others })
         };
         let choices = lanes::choices(store, vars.iter().copied());
-        choices.into_iter().find_map(|var| across(var, false)).or_else(|| {
-            let mut copies = vars.into_iter().filter(|var| lanes::of_copies(store, *var));
-            copies.find_map(|var| across(var, true))
-        })
+        let neighbours = || choices.iter().find_map(|var| across(*var, Others::Gathered));
+        let pairs = || vars.iter().flat_map(|var| vars.iter().map(move |by| (*var, *by)));
+        let blocks = || {
+            pairs().filter(|(var, by)| var != by && lanes::of_blocks(store, *var, *by)).find_map(
+                |(var, by)| {
+                    let blocks = blocks(&runs(&self.instances, var, count)?, by, count)?;
+                    across(var, Others::Transposed(by, blocks))
+                },
+            )
+        };
+        let copies = || {
+            let mut copies = vars.iter().filter(|var| lanes::of_copies(store, **var));
+            copies.find_map(|var| across(*var, Others::Packed))
+        };
+        neighbours().or_else(blocks).or_else(copies)
     }
 }
 
@@ -144,4 +155,18 @@ fn runs(instances: &[Instance], var: VarId, count: usize) -> Option<Vec<Instance
         runs.push(first.clone());
     }
     Some(runs)
+}
+
+/// The instances for as many neighbouring values of a variable as there are lanes, in order, if that is all of them.
+fn blocks(instances: &[Instance], by: VarId, count: usize) -> Option<Vec<Vec<Instance>>> {
+    let block = |first: Instance| {
+        let base = first.get(&by)?.clone();
+        let at = |place: usize| {
+            let mut at = first.clone();
+            at.insert(by, base.clone() + place as i64);
+            at
+        };
+        Some((0..count).map(at).collect())
+    };
+    runs(instances, by, count)?.into_iter().map(block).collect()
 }

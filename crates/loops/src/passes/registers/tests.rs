@@ -514,6 +514,31 @@ fn elements_are_in_lanes_past_the_caches() {
 }
 
 #[test]
+fn columns_become_rows() {
+    let body = "if N > 3 { if M > 3 { unroll i = 0 to 4 { unroll j = 0 to 4 { \
+                A[N * i + j] += B[M * j + i] * B[M * (3 - j) + 3 - i] } } } }";
+    let text = check(&vectors(), body);
+    let count = |what: &str| text.matches(what).count();
+    assert_eq!((count("load B"), count("shuffle"), count("load A")), (8, 16, 4), "{text}");
+    let pairs = Machine { vector_bytes: 16, ..vectors() };
+    expect![[r#"
+        if N > 1 {
+          if M > 2 {
+            $0 : f64[2] = load B[1]
+            $1 : f64[2] = load B[M + 1]
+            $2 : f64[2] = shuffle $0, $1 [0, 2]
+            $3 : f64[2] = shuffle $0, $1 [1, 3]
+            write A[0] = $2
+            write A[N] = $3
+          }
+        }
+    "#]].assert_eq(&check(
+        &pairs,
+        "if N > 1 { if M > 2 { unroll i = 0 to 2 { unroll j = 0 to 2 { A[N * i + j] = B[M * j + i + 1] } } } }",
+    ));
+}
+
+#[test]
 fn sums_whose_bounds_move_with_the_lanes_are_masked() {
     let body = "for b = 0 to N - 3 step 4 { unroll i = b to b + 4 {
         if i < 2 { C[i] = 0.0 }

@@ -4,7 +4,7 @@
 //! `$0 = load a[i]  $1 = load b[i]  $2 = load c[i]  $3 = fma $1, $2, $0`.
 
 use super::associate::project;
-use super::{Lanes, Lowered, Lowering, RegistersError};
+use super::{Lanes, Lowered, Lowering, Others, RegistersError};
 use crate::ir::*;
 use crate::unroll::Instance;
 
@@ -87,7 +87,7 @@ impl Lowering<'_> {
         let element = group.element;
         Ok(match value {
             Value::Const(value) => self.number(*value, false, element),
-            Value::Load(buffer, index) => self.load((*buffer, index), instance, element)?,
+            Value::Load(buffer, index) => self.load((value, *buffer, index), instance, group)?,
             Value::FromIndex(index) => {
                 let index = self.place(index, instance);
                 self.define(RegisterType::number(element, 1), Operation::Convert(index))
@@ -123,12 +123,13 @@ impl Lowering<'_> {
     }
 
     /// An element; one for each lane, if it varies with them.
-    fn load(
+    fn load<'v>(
         &mut self,
-        (buffer, index): (BufferId, &Index),
+        (value, buffer, index): (&'v Value, BufferId, &'v Index),
         instance: &Instance,
-        element: Element,
+        group: &mut Group<'v>,
     ) -> Lowered<RegId> {
+        let element = group.element;
         if element.is_integer() && !self.element(buffer)?.is_integer() {
             return Err(RegistersError::Float);
         }
@@ -142,17 +143,19 @@ impl Lowering<'_> {
             return Ok(self.define(RegisterType::number(element, 1), Operation::Load(load)));
         };
         let ty = self.type_of(element, true);
-        match index.constant_stride(lanes.var) {
-            Some(by) if lanes.packed && by.abs() > 1 => {
-                Ok(self.packed((buffer, index), instance, &lanes, ty))
+        let by = index.constant_stride(lanes.var);
+        match (by.filter(|by| by.abs() <= 1), &lanes.others) {
+            (None, Others::Transposed(by, blocks)) => {
+                let rows = (*by, &blocks[..]);
+                self.transposed((value, buffer, index), instance, rows, group)
             }
-            None if lanes.packed => Ok(self.packed((buffer, index), instance, &lanes, ty)),
-            None => {
+            (None, Others::Packed) => Ok(self.packed((buffer, index), instance, &lanes, ty)),
+            (None, Others::Gathered) => {
                 let places = self.places(index, instance, &lanes)?;
                 let gather = Gather { buffer, places, mask: lanes.mask };
                 Ok(self.define(ty, Operation::Gather(gather)))
             }
-            Some(by) => {
+            (Some(by), _) => {
                 let mask = lanes.mask;
                 let load = VectorLoad { buffer, index: here, reversed: by < 0, mask };
                 Ok(self.define(ty, Operation::Load(load)))

@@ -51,8 +51,7 @@ impl Lowering<'_> {
         across: &Across,
         computed: Element,
     ) -> Lowered<()> {
-        let lanes =
-            Lanes { var: across.var, count: across.count, mask: None, packed: across.packed };
+        let lanes = Lanes::of(across.var, across.count, across.others.clone());
         let outer = self.lanes.replace(lanes);
         let value = self.associated(&store.value, &across.instances);
         let mut group = Group::new(across.instances.clone(), computed);

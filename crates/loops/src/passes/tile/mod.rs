@@ -64,6 +64,7 @@ mod strides;
 mod strip_mine;
 #[cfg(test)]
 mod tests;
+mod transpose_blocks;
 pub(super) mod undecided;
 mod unroll_loops;
 mod unroll_sums;
@@ -99,6 +100,7 @@ pub const TILE: Sequence = Sequence {
         "split-reductions",
         "fuse-reductions",
         "vectorize-streams",
+        "transpose-blocks",
         "partition-nests",
         "stream-stores",
         "block-sums",
@@ -257,6 +259,15 @@ pub(super) const PASSES: &[Pass] = &[
             after: "parallel i = 0 to N hint(nest, tile 32, lanes 8) { y[i] = a[i] * x[i] }",
         },
         run: vectorize_streams::run,
+    },
+    Pass {
+        name: "transpose-blocks",
+        about: "cut nests that read columns where they store rows into blocks that are transposed in registers",
+        example: Example {
+            before: "parallel i = 0 to N { parallel j = 0 to N { B[N * i + j] = A[N * j + i] } }",
+            after: "parallel i = 0 to N hint(nest, tile 8) { parallel j = 0 to N hint(tile 8, lanes 8) { .. } }",
+        },
+        run: transpose_blocks::run,
     },
     Pass {
         name: "partition-nests",
