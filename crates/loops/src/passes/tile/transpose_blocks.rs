@@ -3,8 +3,8 @@
 //! A block's columns are loaded as vectors, of which the rows are made in registers, instead of one element at a time
 //! ([`crate::lanes::of_blocks`]).
 //!
-//! Before -> after: `parallel i = 0 to N { parallel j = 0 to N { B[N * i + j] = A[N * j + i] } }` -> `parallel i = 0 to N
-//! hint(nest, tile 4) { parallel j = 0 to N hint(tile 4, lanes 4) { .. } }`.
+//! Before -> after: `parallel i = 0 to N { parallel j = 0 to N { B[N * i + j] = A[N * j + i] } }` ->
+//! `parallel i = 0 to N hint(nest, tile 4) { parallel j = 0 to N hint(tile 4, lanes 4) { .. } }`.
 
 use super::few::is_short;
 use super::interchange::interchange;
