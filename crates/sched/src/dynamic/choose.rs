@@ -11,7 +11,7 @@ use dastac_loops::Module;
 use dastac_stur::infer::{Inferred, InferredRule};
 use dastac_stur::{Diagnostic, program::Rule};
 
-use super::gather::{contradicts, outside_of_pairs};
+use super::gather::{contradicts, outside_of_pairs, walks};
 use super::operands::{self, Stored};
 use super::walked::{Dynamic, Walked};
 use crate::SchedError;
@@ -95,6 +95,7 @@ impl Dynamic<'_> {
     /// how many there are in a row or column is known, while loops over the head inside of others go to each of them.
     ///
     /// Before -> after, `y(j) := max(i) A(i, j)` of `A` in rows: all `j` for each `i` -> a copy of `A` in columns.
+    /// `D(i, j) := (A(i, k) - B(j, k))^2` with a dense `B`: all `k` for each `i` and `j` -> all `j` for each `i` and `k`.
     pub(super) fn with_gaps_inside(
         &self,
         module: &mut Module,
@@ -112,7 +113,10 @@ impl Dynamic<'_> {
         if asked || !kernel.products.iter().any(counts) {
             return;
         }
-        walked.kernel.order = kernel.head.iter().copied().chain(others()).collect();
+        // Loops that no sparse tensor varies with are inside of all others: what is added there are whole rows.
+        let outer = |at: &usize| kernel.products.iter().any(|product| walks(kernel, product, *at));
+        let (outer, inner): (Vec<usize>, Vec<usize>) = kernel.head.iter().copied().partition(outer);
+        walked.kernel.order = outer.into_iter().chain(others()).chain(inner).collect();
         self.follow(module, stored, rule, walked, &|kernel, operand| {
             let mut absent = kernel.products.iter().flat_map(|product| &product.absent);
             absent.any(|factor| factor.operand == operand)

@@ -169,6 +169,12 @@ fn sparse<'a>(kernel: &'a Kernel, product: &'a Product) -> impl Iterator<Item = 
     })
 }
 
+/// Whether elements that a product reads, or misses, of a tensor that does not store all vary with an iterator.
+pub(super) fn walks(kernel: &Kernel, product: &Product, iterator: usize) -> bool {
+    let mut factors = sparse(kernel, product).chain(&product.absent);
+    factors.any(|factor| mentions(factor, iterator))
+}
+
 fn mentions(factor: &Factor, iterator: usize) -> bool {
     factor.position == Some(iterator)
         || factor.subscripts.iter().any(|subscript| subscript.coefficient(iterator) != 0)
