@@ -17,19 +17,19 @@ use crate::passes::Context;
 /// The pass.
 pub(crate) fn run(module: &mut Module, context: &Context<'_>) {
     each_nest(module, context, |walk, nest| {
-        let (nest, count) = blocks(walk, nest)?;
+        let (nest, count, rows) = blocks(walk, nest)?;
         let hints = &mut walk.function.hints;
+        let [.., by, lane] = &nest.levels[..] else { return None };
         hints.update(nest.levels[0].var, |hint| hint.nest = true);
-        for level in nest.levels.iter().rev().take(2) {
-            hints.update(level.var, |hint| hint.tile = Some(count));
-        }
-        hints.update(nest.levels.last()?.var, |hint| hint.lanes = Some(count));
+        hints.update(by.var, |hint| hint.tile = Some(rows));
+        hints.update(lane.var, |hint| (hint.tile, hint.lanes) = (Some(count), Some(count)));
         Some(nest.statements())
     });
 }
 
-/// A nest with the loops of its blocks innermost, that over lanes last, and how many iterations of each a block has.
-fn blocks(walk: &Walk<'_>, nest: &Nest) -> Option<(Nest, i64)> {
+/// A nest with the loops of its blocks innermost, that over lanes last; the number of lanes, and of rows in a block,
+/// which read whole lines of columns.
+fn blocks(walk: &Walk<'_>, nest: &Nest) -> Option<(Nest, i64, i64)> {
     let hints = &walk.function.hints;
     let store = &nest.store;
     let element = walk.buffers.get(store.buffer.0 as usize)?.element.computed();
@@ -53,7 +53,7 @@ fn blocks(walk: &Walk<'_>, nest: &Nest) -> Option<(Nest, i64)> {
     let mut sides = nest.levels.iter().filter(|level| [lane, by].contains(&level.var));
     let wide = sides.all(|level| wide(level) && !is_short(level, &walk.facts));
     let ordered = interchange(nest, &[by, lane], &walk.facts).filter(|_| wide)?;
-    Some((ordered, count))
+    Some((ordered, count, count.max(walk.machine.line / element.bytes() as i64)))
 }
 
 #[cfg(test)]
@@ -73,17 +73,17 @@ mod tests {
             all += &pieces("transpose-blocks", body);
         }
         expect_test::expect![[r#"
-            parallel i = 0 to N hint(nest, tile 4) {
+            parallel i = 0 to N hint(nest, tile 8) {
               parallel j = 0 to N hint(tile 4, lanes 4) {
                 A[N * i + j] = B[N * j + i] * C[N * i + j]
               }
             }
-            parallel i = 0 to N hint(nest, tile 4) {
+            parallel i = 0 to N hint(nest, tile 8) {
               parallel j = i + 1 to N hint(tile 4, lanes 4) {
                 A[N * i + j] += B[exact((j + 1) * j, 2) + i]
               }
             }
-            parallel j = 0 to M hint(nest, tile 4) {
+            parallel j = 0 to M hint(nest, tile 8) {
               parallel i = 0 to N hint(tile 4, lanes 4) {
                 A[N * j + i] = B[M * i + j] + C[N - i]
               }
