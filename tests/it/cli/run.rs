@@ -644,6 +644,26 @@ fn functions_round_integers() {
     assert_eq!(folder.read_array("y.npy").1, [1.0, 2.0, 3.0, 4.0]);
 }
 
+/// Remainders are printed with their number on the right side alone.
+#[test]
+fn numbers_beside_remainders() {
+    for (written, printed) in [
+        ("((i + 1) % 3 = 0)", "(i % 3 = 2)"),
+        ("((i - 5) % 3 = 2)", "(i % 3 = 1)"),
+        ("((3 - i) % 4 = 1)", "(i % 4 = 2)"),
+        ("((i + j + 1) % 2 = 0)", "((i + j) % 2 = 1)"),
+        ("((j - i + 7) % 4 = 1)", "((i - j) % 4 = 2)"),
+        ("((N + 1) % 2 = 0)", "(N % 2 = 1)"),
+    ] {
+        let program = format!(
+            "symbols: N\ny(i) := A(i, j)\nA:U(i, j) := {written}\nA:D(i, j) := (0 <= i < N) * (0 <= j < N)\n"
+        );
+        let text = super::piped("infer -", &program);
+        let line = text.lines().find(|line| line.starts_with("A:U")).unwrap();
+        assert!(line.contains(printed), "{written}: {line}");
+    }
+}
+
 /// Sums of elements that sizes leave none of touch nothing: their result may have no element.
 #[test]
 fn sums_of_nothing_touch_nothing() {
