@@ -297,7 +297,7 @@ fn wrong_tensors_and_arrays() {
         "run p.stur -p N=3 --input a=b.npy",
         1,
         &expect![[r#"
-            error: `a` must have the shape [] for these sizes, but the array's is [1]
+            error: `a` is a scalar, but the array in `b.npy` has 1 dimension
             help: a scalar is a 0-d array, in Python `numpy.array(1.5)`
         "#]],
     );
@@ -437,8 +437,9 @@ fn arrays_of_another_element_type() {
         "run p.stur --input x=large.npy",
         1,
         &expect![[r#"
-        error: `large.npy`: element (1): 16777217 is no value of type f32
-    "#]],
+            error: `large.npy`: the element (1), counting from 0: 16777217 is no value of type f32
+            help: `types: x = i64` in the program declares elements of that type
+        "#]],
     );
     let text = "symbols: N\ntypes: x = i16, y = i16\ny(i) := x(i)\nx:D(i) := (0 <= i < N)\n";
     fs::write(folder.path("short.stur"), text).unwrap();
@@ -448,8 +449,9 @@ fn arrays_of_another_element_type() {
         "run short.stur --input x=large.npy",
         1,
         &expect![[r#"
-        error: `large.npy`: element (1): 16777217 is no value of type i16
-    "#]],
+            error: `large.npy`: the element (1), counting from 0: 16777217 is no value of type i16
+            help: `types: x = i64` in the program declares elements of that type
+        "#]],
     );
     // What is not 0 is true, whatever it is written as.
     let text = "symbols: N\ntypes: m = bool, y = bool\ny(i) := not(m(i))\nm:D(i) := (0 <= i < N)\n";
