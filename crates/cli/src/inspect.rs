@@ -152,7 +152,16 @@ fn number(value: f64) -> String {
     if value == value.trunc() && value.abs() < 1e15 {
         return format!("{value}");
     }
-    if (1e-3..1e6).contains(&value.abs()) { format!("{value:.4}") } else { format!("{value:.4e}") }
+    if (1e-3..1e6).contains(&value.abs()) {
+        return format!("{value:.4}");
+    }
+    let text = format!("{value:.4e}");
+    match text.split_once('e') {
+        Some((digits, exponent)) => {
+            format!("{}e{exponent}", digits.trim_end_matches('0').trim_end_matches('.'))
+        }
+        None => text,
+    }
 }
 
 fn structure(matrix: &MatrixFacts, facts: &Facts) -> String {

@@ -229,3 +229,26 @@ fn files_of_computed_tensors() {
     "#]],
     );
 }
+
+/// Exponents have no sign that they do not need, and what is written is read again.
+#[test]
+fn exponents() {
+    let folder = folder();
+    let text = "%%MatrixMarket matrix coordinate real general\n2 2 2\n1 1 1e300\n2 1 -2.5e-300\n";
+    fs::write(folder.path("e.mtx"), text).unwrap();
+    folder.works("convert e.mtx e.tns");
+    folder.works("convert e.tns f.mtx");
+    let read = |name: &str| fs::read_to_string(folder.path(name)).unwrap();
+    assert_eq!(read("e.tns"), "# shape 2 2\n1 1 1e300\n2 1 -2.5e-300\n");
+    assert_eq!(read("f.mtx"), text);
+    let complex = "%%MatrixMarket matrix coordinate complex general\n1 1 1\n1 1 1e300 -1e300\n";
+    fs::write(folder.path("c.mtx"), complex).unwrap();
+    folder.works("convert c.mtx c.tns");
+    assert_eq!(read("c.tns"), "# shape 1 1\n1 1 1e300-1e300i\n");
+    folder.works("convert c.tns d.mtx");
+    assert_eq!(read("d.mtx"), complex);
+    let output = folder.dastac("run dense.stur --input A=e.mtx --output Y=-");
+    assert_eq!(String::from_utf8(output.stdout).unwrap(), "2e300 0.0\n-5e-300 0.0\n");
+    let values = folder.works("inspect e.mtx --no-plot");
+    assert!(values.contains("f64, from -2.5e-300 to 1e300\n"), "{values}");
+}
