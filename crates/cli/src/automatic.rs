@@ -10,9 +10,9 @@ use dastac::stur::ast::{FormatItem, Item};
 use dastac::stur::parse;
 
 use super::args::ReadingArgs;
+use super::data_file::DataFile;
 use super::source::Source;
-use super::tensors::{self, storage_failure};
-use super::{Result, Terminal};
+use super::{Result, Terminal, tensors};
 
 /// The program with formats for the inputs that leave the choice to what their files hold; a note says which.
 pub fn chosen(
@@ -33,7 +33,8 @@ pub fn chosen(
         let Some((_, path)) = inputs.iter().find(|(input, _)| input == name) else { continue };
         let reading = tensors::reading(reading, name);
         let contents = tensors::read(path, &reading.options)?;
-        let failed = |error| storage_failure(&path.display().to_string(), &error);
+        let file = DataFile::new(path, &reading.options);
+        let failed = |error| file.failure(error);
         let coo = Format::coo(contents.shape().len());
         let tensor = contents.tensor(&coo, reading.build).map_err(failed)?;
         let Choice { format, bytes, plain } = choose(&tensor).map_err(failed)?;

@@ -6,10 +6,10 @@ use dastac::formats::{Format, Tensor};
 use dastac::human;
 
 use super::args::ConvertArgs;
+use super::data_file::DataFile;
 use super::formats::definitions;
 use super::progress::Progress;
-use super::tensors::{self, storage_failure};
-use super::{Outcome, Result, Terminal, output};
+use super::{Outcome, Result, Terminal, output, tensors};
 
 /// Reads a tensor and writes it as another file.
 pub fn convert(terminal: &Terminal, args: &ConvertArgs) -> Result<Outcome> {
@@ -35,7 +35,8 @@ pub fn convert(terminal: &Terminal, args: &ConvertArgs) -> Result<Outcome> {
         None => Format::csf(rank),
     };
     progress.stage("converting");
-    let stored = |error| storage_failure(&from, &error);
+    let file = DataFile::new(&args.tensor.file, &options);
+    let stored = |error| file.failure(error);
     let mut tensor = match &args.reshape {
         None => contents.tensor(&format, build).map_err(stored)?,
         Some(shape) => {
@@ -47,7 +48,9 @@ pub fn convert(terminal: &Terminal, args: &ConvertArgs) -> Result<Outcome> {
     tensors::note_merged(&terminal.renderer, &from, &contents, &tensor);
     drop(contents);
     if let Some(element) = args.element {
-        tensor = tensor.cast(element).map_err(stored)?;
+        let read = tensor.values().element().name();
+        let keep = format!("`--type {read}` keeps it");
+        tensor = tensor.cast(element).map_err(|error| stored(error).hint(keep))?;
     }
     progress.stage(format!("writing {to}"));
     if let Some(hybrid) = &hybrid {

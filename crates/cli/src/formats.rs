@@ -10,10 +10,10 @@ use dastac::formats::{Build, Format};
 use dastac::stur::collisions::collision;
 
 use super::args::{DefinitionArgs, FormatsAction, FormatsArgs, ShowArgs};
+use super::data_file::DataFile;
 use super::failure::Failure;
 use super::source::reason;
-use super::tensors::{self, storage_failure};
-use super::{Outcome, Result, output};
+use super::{Outcome, Result, output, tensors};
 
 /// Lists the formats that files define, and those with names; or shows one.
 pub fn formats(args: &FormatsArgs) -> Result<Outcome> {
@@ -26,9 +26,10 @@ pub fn formats(args: &FormatsArgs) -> Result<Outcome> {
 
 /// Shows how a tensor is stored.
 fn show(args: &ShowArgs) -> Result<()> {
-    let name = args.input.display().to_string();
-    let failed = |error| storage_failure(&name, &error);
-    let contents = tensors::read(&args.input, &ReadOptions::default())?;
+    let options = ReadOptions::default();
+    let file = DataFile::new(&args.input, &options);
+    let failed = |error| file.failure(error);
+    let contents = tensors::read(&args.input, &options)?;
     let (rank, known) = (contents.shape().len(), definitions(&args.definitions)?);
     let build = Build::default();
     let all = match tensors::hybrid(&args.format, rank, &known)? {

@@ -156,6 +156,14 @@ pub fn are_read(
             return Err(Failure::usage(format!("`--shape` is given twice for `{name}`")));
         }
     }
+    let computed =
+        |name: &&str| program.find(name).is_some_and(|id| program.tensor(id).role != Role::Input);
+    if let Some(name) = reading.names().find(computed) {
+        let message = format!("`{name}` is computed: no file of it is read");
+        return Err(Failure::usage(message).hint(
+            "leave out the flags about its file; the shape of a result follows from the program and its sizes",
+        ));
+    }
     let unread = |name: &&str| program.find(name).is_none_or(|id| !files.contains_key(&id));
     match reading.names().find(unread) {
         None => Ok(()),

@@ -12,12 +12,12 @@ use dastac::formats::{Build, Entries, Format, StorageError, Tensor};
 use dastac::human;
 
 use super::args::InspectArgs;
+use super::data_file::DataFile;
 use super::failure::Failure;
 use super::formats::definitions;
 use super::progress::Progress;
 use super::table::table;
-use super::tensors::{self, storage_failure};
-use super::{Outcome, Result, Terminal, output};
+use super::{Outcome, Result, Terminal, output, tensors};
 
 /// Dots of the plot in the terminal, in each direction: 80 columns hold it.
 const DOTS: usize = 120;
@@ -31,10 +31,12 @@ pub fn inspect(terminal: &Terminal, args: &InspectArgs) -> Result<Outcome> {
     let name = args.tensor.file.display().to_string();
     let progress = Progress::new(terminal.interactive);
     progress.stage(format!("reading {name}"));
-    let contents = tensors::read(&args.tensor.file, &tensors::options(&args.tensor))?;
+    let options = tensors::options(&args.tensor);
+    let file = DataFile::new(&args.tensor.file, &options);
+    let contents = tensors::read(&args.tensor.file, &options)?;
     let build = tensors::build(&args.tensor);
     progress.stage("counting");
-    let failed = |error| storage_failure(&name, &error);
+    let failed = |error| file.failure(error);
     let rank = contents.shape().len();
     // Formats without dense levels take no more than the entries do, whatever the shape is.
     let tensor = contents.tensor(&Format::coo(rank), build).map_err(failed)?;
@@ -150,7 +152,16 @@ fn number(value: f64) -> String {
     if value == value.trunc() && value.abs() < 1e15 {
         return format!("{value}");
     }
-    if (1e-3..1e6).contains(&value.abs()) { format!("{value:.4}") } else { format!("{value:.4e}") }
+    if (1e-3..1e6).contains(&value.abs()) {
+        return format!("{value:.4}");
+    }
+    let text = format!("{value:.4e}");
+    match text.split_once('e') {
+        Some((digits, exponent)) => {
+            format!("{}e{exponent}", digits.trim_end_matches('0').trim_end_matches('.'))
+        }
+        None => text,
+    }
 }
 
 fn structure(matrix: &MatrixFacts, facts: &Facts) -> String {

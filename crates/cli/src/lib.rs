@@ -13,6 +13,7 @@ mod cache;
 mod check;
 mod convert;
 mod cores;
+mod data_file;
 mod describe;
 mod described;
 mod diagnostics;

@@ -6,17 +6,20 @@ use std::path::{Path, PathBuf};
 
 use dastac::elements::{Element, Kind, Storage};
 use dastac::formats::io::npy::{self, Header};
-use dastac::formats::io::{Contents, Data};
-use dastac::formats::{Build, Format, Tensor};
+use dastac::formats::io::{Contents, Data, ReadOptions};
+use dastac::formats::storage::Place;
+use dastac::formats::{Build, Format, StorageError, Tensor};
 
 use super::Result;
+use super::data_file::DataFile;
 use super::failure::Failure;
 use super::source::reason;
-use super::tensors;
 
 /// An array whose numbers are not read yet, or not all of them.
 pub struct Array {
     path: PathBuf,
+    /// How messages speak of its file.
+    pub file: DataFile,
     /// The type of its numbers.
     pub element: Element,
     /// Its extents.
@@ -24,8 +27,6 @@ pub struct Array {
     numbers: Numbers,
     /// By which part redundant elements may differ.
     pub tolerance: Option<f64>,
-    /// Whether coordinates in the file count from 1.
-    pub counts_from_one: bool,
 }
 
 #[expect(clippy::large_enum_variant, reason = "there are few, one for each file")]
@@ -56,8 +57,15 @@ pub fn open(path: &Path) -> Result<Array> {
         .hint("convert it in Python with `array.astype(numpy.float64)`"));
     };
     let shape = extents(path, &header.shape)?;
-    let numbers = Numbers::File(file, header);
-    Ok(Array::new(path, element, shape, numbers))
+    let options = ReadOptions::default();
+    Ok(Array {
+        path: path.into(),
+        file: DataFile::new(path, &options),
+        element,
+        shape,
+        numbers: Numbers::File(file, header),
+        tolerance: None,
+    })
 }
 
 fn extents(path: &Path, shape: &[u64]) -> Result<Vec<usize>> {
@@ -68,27 +76,23 @@ fn extents(path: &Path, shape: &[u64]) -> Result<Vec<usize>> {
     })
 }
 
-/// What another file holds as an array, whose zeros are filled in when it is read.
-pub fn of_contents(path: &Path, contents: &Contents, build: Build) -> Result<Array> {
-    let failed = |error| tensors::storage_failure(&path.display().to_string(), &error);
-    let format = match &contents.data {
+/// The format in which the contents of another file are kept until they are read as an array.
+pub fn format_of(contents: &Contents) -> Format {
+    match &contents.data {
         Data::Stored(_) => Format::dense(contents.shape().len()),
         Data::Entries(_) => Format::coo(contents.shape().len()),
-    };
-    let tensor = contents.tensor(&format, build).map_err(failed)?;
+    }
+}
+
+/// What another file holds as an array, whose zeros are filled in when it is read.
+pub fn of_tensor(path: &Path, file: DataFile, tensor: Tensor) -> Result<Array> {
     let element = tensor.values().element();
     let shape = extents(path, tensor.shape())?;
     let numbers = Numbers::Sparse(tensor);
-    Ok(Array::new(path, element, shape, numbers))
+    Ok(Array { path: path.into(), file, element, shape, numbers, tolerance: None })
 }
 
 impl Array {
-    /// An array of a file that says nothing else of it.
-    fn new(path: &Path, element: Element, shape: Vec<usize>, numbers: Numbers) -> Array {
-        let path = path.into();
-        Array { path, element, shape, numbers, tolerance: None, counts_from_one: false }
-    }
-
     /// Whether a tensor may hold the file's elements as they are: NumPy's integers have 64 bits and its floats too,
     /// whatever the numbers are. One that does not fit is an error when it is read; as truth values, all do: what is
     /// not 0 is true. Floats are not rounded to shorter ones unasked.
@@ -122,28 +126,23 @@ impl Array {
 
     /// Reads the elements, all of the box, for a tensor that they fit, as elements of its type. The shape must be one
     /// that memory was found for.
-    pub fn read(self, element: Element) -> Result<Storage> {
-        let name = self.path.display().to_string();
+    pub fn read(self, tensor: &str, element: Element) -> Result<Storage> {
+        let name = &self.file.name;
         let values = match self.numbers {
             Numbers::File(mut file, header) => header
                 .values(&mut file)
                 .map_err(|fault| Failure::user(format!("cannot read `{name}`: {fault}")))?,
-            Numbers::Sparse(tensor) => {
-                let whole = Format::dense(tensor.shape().len());
-                let whole = tensor.convert(&whole, Build::default());
-                let whole = whole.map_err(|error| tensors::storage_failure(&name, &error))?;
-                drop(tensor);
+            Numbers::Sparse(stored) => {
+                let whole = Format::dense(stored.shape().len());
+                let whole = stored.convert(&whole, Build::default());
+                let whole = whole.map_err(|error| self.file.failure(error))?;
+                drop(stored);
                 whole.values().clone()
             }
         };
         values.cast(element).map_err(|error| {
-            let mut at = error.at;
-            let mut index: Vec<String> = Vec::new();
-            for extent in self.shape.iter().rev() {
-                index.insert(0, (at % extent).to_string());
-                at /= extent;
-            }
-            Failure::user(format!("`{name}`: element ({}): {error}", index.join(", ")))
+            let place = Place::in_array(error.at, &self.shape);
+            self.file.misfit(tensor, StorageError::Value { place, error: error.into() })
         })
     }
 }

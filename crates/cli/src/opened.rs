@@ -10,10 +10,12 @@ use dastac::elements::{Complex, Storage};
 use dastac::formats;
 use dastac::formats::io::{Contents, Data, FileKind};
 use dastac::formats::storage::Entries;
+use dastac::stur::program::Tensor;
 use dastac::stur::{Program, TensorId};
 
 use super::Result;
 use super::args::ReadingArgs;
+use super::data_file::DataFile;
 use super::failure::Failure;
 use super::inputs::{self, Extent};
 use super::npy::{self, Array};
@@ -24,8 +26,8 @@ use super::tensors::{self, Reading};
 pub enum Given {
     /// A dense array, for a tensor without a format.
     Array(Array),
-    /// The stored elements, for a tensor with `:F`.
-    Sparse(formats::Tensor),
+    /// The stored elements of a file, for a tensor with `:F`.
+    Sparse(formats::Tensor, DataFile),
 }
 
 /// A file of an input.
@@ -47,10 +49,17 @@ impl Opened {
         let tensor = program.tensor(id);
         let mut reading = tensors::reading(args, &tensor.name);
         reading.options.rank = Some(tensor.rank);
-        if tensor.rank == 0 && !path.exists() {
-            if let Some(contents) = number(path) {
+        if let Some(contents) = number(path).filter(|_| !path.exists()) {
+            if tensor.rank == 0 {
                 return Ok(Opened::Contents(path.into(), contents, reading));
             }
+            let (name, text) = (&tensor.name, path.display());
+            let message =
+                format!("`{name}` has {}, and `{text}` is a number", dimensions(tensor.rank));
+            return Err(Failure::user(message)
+                .hint(format!("name a file of its elements: `--input {name}=PATH`")));
+        }
+        if tensor.rank == 0 && !path.exists() {
             let name = path.to_string_lossy();
             if name.starts_with(|letter: char| letter.is_ascii_digit() || "+-.".contains(letter))
                 && FileKind::of(path).is_none()
@@ -71,18 +80,69 @@ impl Opened {
         if array && tensor.format.is_none() {
             let mut array = npy::open(path)?;
             array.tolerance = reading.tolerance;
-            return Ok(Opened::Array(array));
+            return Opened::Array(array).of_rank(tensor, path);
         }
         let contents = tensors::read(path, &reading.options)?;
-        if tensor.format.is_some() && contents.shape().len() != tensor.rank {
-            let (name, found) = (path.display(), contents.shape().len());
-            return Err(Failure::user(format!(
-                "`{}` has {}, but the tensor in `{name}` has {found}",
-                tensor.name,
-                dastac::elements::count(tensor.rank, "dimension")
-            )));
+        Opened::Contents(path.into(), contents, reading).of_rank(tensor, path)
+    }
+
+    /// Fails where a file holds a tensor of another rank.
+    fn of_rank(self, tensor: &Tensor, path: &Path) -> Result<Opened> {
+        let shape = self.shape();
+        let (name, rank, found) = (&tensor.name, tensor.rank, shape.len());
+        if rank == found {
+            return Ok(self);
         }
-        Ok(Opened::Contents(path.into(), contents, reading))
+        let (file, kind) = (path.display(), FileKind::of(path));
+        let (what, end) = match kind.is_none_or(|kind| kind == FileKind::Npy) {
+            true => ("array", "npy"),
+            false => ("tensor", "tns"),
+        };
+        let own =
+            if rank == 0 { "is a scalar".into() } else { format!("has {}", dimensions(rank)) };
+        let held = match (rank, found) {
+            (_, 0) => "is a scalar".into(),
+            (0, _) => format!("has {}", dimensions(found)),
+            _ => format!("has {found}"),
+        };
+        let failure = Failure::user(format!("`{name}` {own}, but the {what} in `{file}` {held}"));
+        let squeezed: Vec<String> =
+            shape.iter().filter(|extent| **extent != 1).map(u64::to_string).collect();
+        Err(if rank == 0 {
+            failure.hint("a scalar is a 0-d array, in Python `numpy.array(1.5)`")
+        } else if self.may_be_pattern() && found + 1 == rank {
+            failure.hint(format!("`--pattern={name}` reads lines as coordinates without a value"))
+        } else if self.is_read_as_pattern() && found == rank + 1 {
+            failure.hint("without `--pattern`, the last number of a line is a value")
+        } else if squeezed.len() == rank {
+            failure.hint(format!(
+                "`dastac convert {file} squeezed.{end} --reshape {}` leaves out dimensions of extent 1, as \
+                `numpy.squeeze` does",
+                squeezed.join(",")
+            ))
+        } else {
+            failure
+        })
+    }
+
+    /// Whether all numbers of a list may be coordinates.
+    fn may_be_pattern(&self) -> bool {
+        let Opened::Contents(path, Contents { data: Data::Entries(entries), .. }, reading) = self
+        else {
+            return false;
+        };
+        let is_coordinate = |at| {
+            let value = entries.values().get(at).and_then(|value| value.number().to_i64());
+            value.is_some_and(|value| value >= 0)
+        };
+        FileKind::of(path) == Some(FileKind::Frostt)
+            && !reading.options.pattern
+            && (0..entries.len()).all(is_coordinate)
+    }
+
+    fn is_read_as_pattern(&self) -> bool {
+        matches!(self, Opened::Contents(path, _, reading)
+            if FileKind::of(path) == Some(FileKind::Frostt) && reading.options.pattern)
     }
 
     fn shape(&self) -> Vec<u64> {
@@ -133,7 +193,7 @@ impl Opened {
             Opened::Array(array) => return Ok(Given::Array(array)),
             Opened::Contents(path, contents, reading) => (path, contents, reading),
         };
-        let failed = |error| tensors::storage_failure(&tensor.name, &error);
+        let file = DataFile::new(&path, &reading.options);
         if contents.guessed {
             let known = |(dimension, found): (usize, &u64)| {
                 let side = extent(id, dimension);
@@ -142,22 +202,26 @@ impl Opened {
                 size.unwrap_or(0).max(*found)
             };
             let shape: Vec<u64> = contents.shape().iter().enumerate().map(known).collect();
-            contents = contents.widened(shape).map_err(failed)?;
+            contents = contents.widened(shape).map_err(|error| file.failure(error))?;
         }
-        let Some(storage) = &tensor.format else {
-            let mut array = npy::of_contents(&path, &contents, reading.build)?;
-            array.counts_from_one = match FileKind::of(&path) {
-                Some(FileKind::MatrixMarket) => true,
-                Some(FileKind::Frostt) => !reading.options.zero_based,
-                _ => false,
-            };
-            array.tolerance = reading.tolerance;
-            return Ok(Given::Array(array));
+        let format = match &tensor.format {
+            Some(storage) => storage.format.clone(),
+            None => npy::format_of(&contents),
         };
-        let built = contents.tensor(&storage.format, reading.build).map_err(failed)?;
-        tensors::note_merged(renderer, &path.display().to_string(), &contents, &built);
-        Ok(Given::Sparse(built))
+        let built = contents.tensor(&format, reading.build).map_err(|error| file.failure(error))?;
+        tensors::note_merged(renderer, &file.name, &contents, &built);
+        if tensor.format.is_some() {
+            return Ok(Given::Sparse(built, file));
+        }
+        let mut array = npy::of_tensor(&path, file, built)?;
+        array.tolerance = reading.tolerance;
+        Ok(Given::Array(array))
     }
+}
+
+/// `1 dimension`, `2 dimensions`.
+fn dimensions(rank: usize) -> String {
+    dastac::elements::count(rank, "dimension")
 }
 
 /// The number that stands in the place of a file: `2.5`, `-3`, `1e-3`, `1+2j`.

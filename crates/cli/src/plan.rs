@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use dastac::elements::{Element, Storage};
-use dastac::formats;
 use dastac::formats::io::{self, FileKind};
+use dastac::formats::{self, StorageError};
 use dastac::runtime::{self, Instance};
 use dastac::sched::Moving;
 use dastac::stur::reference;
@@ -82,7 +82,7 @@ impl Plan {
         let given: Vec<(TensorId, Given)> =
             opened.into_iter().map(finish).collect::<Result<_>>()?;
         let stored = |id: TensorId| match given.iter().find(|(other, _)| *other == id) {
-            Some((_, Given::Sparse(tensor))) => Some(tensor.values().len()),
+            Some((_, Given::Sparse(tensor, _))) => Some(tensor.values().len()),
             _ => None,
         };
         for (name, count) in inputs::counts(program, extent, stored) {
@@ -149,9 +149,15 @@ pub fn fill(
                 progress.stage(format!("reading `{}`", instance.facts()[id.0].name));
                 pack(instance, id, array, source, &inputs)?
             }
-            Given::Sparse(tensor) => {
+            Given::Sparse(tensor, file) => {
                 let bound = instance.bind(runtime::TensorId(id.0), tensor);
-                bound.map_err(|error| failed(error.into()))?;
+                bound.map_err(|error| match error {
+                    runtime::Error::Storage {
+                        tensor,
+                        source: value @ StorageError::Value { .. },
+                    } => file.misfit(&tensor, value),
+                    other => failed(other.into()),
+                })?;
                 nothing()
             }
         };
@@ -208,15 +214,16 @@ fn pack(
     }
     runtime::check_memory(&format!("the dense array of `{name}`"), fact.dense_bytes)
         .map_err(failed)?;
-    let (tolerance, counts_from_one) = (array.tolerance, array.counts_from_one);
-    let data = array.read(fact.element)?;
+    let (tolerance, first) = (array.tolerance, array.file.first);
+    let data = array.read(&name, fact.element)?;
     let deviation = instance.set_elements(own, data.view(), &shape, tolerance);
-    let deviation = deviation.map_err(|error| match &error {
-        runtime::Error::Contradiction { index, .. } if counts_from_one => {
-            let hint = in_file(index);
-            failed(error).hint(hint)
+    let deviation = deviation.map_err(|error| match error {
+        runtime::Error::Contradiction { tensor, index, expected, found } if first > 0 => {
+            let index = index.iter().map(|at| at + first as usize).collect();
+            let error = runtime::Error::Contradiction { tensor, index, expected, found };
+            failed(error).hint(format!("coordinates count from {first} here, as in the file"))
         }
-        _ => failed(error),
+        other => failed(other),
     })?;
     if tolerance.is_some() && deviation.elements > 0 {
         let elements = match deviation.elements {
@@ -230,15 +237,6 @@ fn pack(
         ));
     }
     Ok(if inputs.keep { reference::Array { shape, data } } else { nothing() })
-}
-
-/// Where an element stands in a file whose coordinates count from 1.
-fn in_file(index: &[usize]) -> String {
-    let coordinates: Vec<String> = index.iter().map(|at| (at + 1).to_string()).collect();
-    format!(
-        "the file's coordinates count from 1: there, it is the entry `{}`",
-        coordinates.join(" ")
-    )
 }
 
 /// Fails where arrays that will be read or written do not fit memory, before anything runs.

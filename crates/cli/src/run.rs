@@ -136,13 +136,13 @@ pub fn plan(analysis: &Analysis, request: Request<'_>, source: &Source) -> Resul
 /// The sizes of a run: those of its symbols, and what its inputs store.
 pub fn sizes(program: &Program, plan: &Plan, density: f64) -> Sizes {
     let stored = plan.inputs.iter().filter_map(|(id, given)| match given {
-        Given::Sparse(tensor) => Some((*id, tensor.values().len() as u64)),
+        Given::Sparse(tensor, _) => Some((*id, tensor.values().len() as u64)),
         Given::Array(_) => None,
     });
     let symbols = program.symbols.iter();
     let symbols = symbols.filter_map(|(name, _)| plan.symbols.get(name).copied()).collect();
     let known = plan.inputs.iter().filter_map(|(id, given)| match given {
-        Given::Sparse(tensor) => Some((*id, tensor)),
+        Given::Sparse(tensor, _) => Some((*id, tensor)),
         Given::Array(_) => None,
     });
     let meeting = meeting(program, &known.collect());
@@ -156,7 +156,7 @@ pub fn printed(outputs: &BTreeMap<TensorId, PathBuf>) -> bool {
 
 /// The width of indices that all given inputs fit.
 pub fn indices(given: &[(TensorId, Given)]) -> Indices {
-    let wide = |given: &Given| matches!(given, Given::Sparse(tensor) if is_wide(tensor));
+    let wide = |given: &Given| matches!(given, Given::Sparse(tensor, _) if is_wide(tensor));
     match given.iter().any(|(_, given)| wide(given)) {
         true => Indices::Wide,
         false => Indices::Narrow,

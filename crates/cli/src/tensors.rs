@@ -8,12 +8,13 @@ use dastac::formats::format::{
     Definitions, Hybrid, Query, default_names, is_hybrid, parse_with, read_hybrid, read_query,
 };
 use dastac::formats::io::{self, Contents, FileKind, Hint, ReadError, ReadOptions, WriteError};
-use dastac::formats::{Build, Duplicates, Format, FormatError, StorageError, Tensor};
+use dastac::formats::{Build, Duplicates, Format, FormatError, Tensor};
 use dastac::runtime::available_memory;
 use dastac::stur::collisions::collision;
 
 use super::Result;
 use super::args::{DuplicateRule, ListArgs, ReadingArgs, TensorArgs};
+use super::data_file::DataFile;
 use super::failure::Failure;
 use super::output;
 use super::render::Renderer;
@@ -142,7 +143,7 @@ fn write_failure(name: &str, error: WriteError) -> Failure {
         WriteError::Values => Failure::user(format!("cannot write `{name}`: {error}")).hint(
             "`dastac convert .. --type bool` makes it a pattern; `.mtx` and `.npz` files keep values",
         ),
-        WriteError::Storage(error) => storage_failure(name, &error),
+        WriteError::Storage(error) => DataFile { name: name.into(), first: 0 }.failure(error),
         WriteError::Io(error) => {
             Failure::user(format!("cannot write `{name}`: {}", reason(&error)))
         }
@@ -256,20 +257,5 @@ fn notation_failure(what: &str, text: &str, error: FormatError) -> Failure {
     match error.map.as_ref().and_then(collision).or(error.hint) {
         Some(hint) => failure.hint(hint),
         None => failure,
-    }
-}
-
-/// Why a tensor could not be made of what a file holds.
-pub fn storage_failure(name: &str, error: &StorageError) -> Failure {
-    let failure = Failure::user(format!("`{name}`: {error}"));
-    match error {
-        StorageError::Memory { .. } => failure.hint(
-            "formats with fewer dense levels take less, such as `--format coo`; docs/formats.md explains them",
-        ),
-        StorageError::Duplicate { .. } => {
-            failure.hint("`--duplicates sum` adds them up, `--duplicates last` takes the last one")
-        }
-        StorageError::Cast(_) => failure.hint("`--type f64` keeps it"),
-        _ => failure,
     }
 }

@@ -29,6 +29,11 @@ impl Span {
         Span { start, end }
     }
 
+    /// Whether both are the same range.
+    pub fn is_at(self, other: Span) -> bool {
+        (self.start, self.end) == (other.start, other.end)
+    }
+
     /// The smallest range that holds both.
     pub fn to(self, other: Span) -> Span {
         Span { start: self.start.min(other.start), end: self.end.max(other.end) }

@@ -4,6 +4,7 @@ mod build;
 mod cache;
 mod counting;
 mod data;
+mod files;
 mod help;
 mod machine;
 mod package;

@@ -297,7 +297,7 @@ fn wrong_tensors_and_arrays() {
         "run p.stur -p N=3 --input a=b.npy",
         1,
         &expect![[r#"
-            error: `a` must have the shape [] for these sizes, but the array's is [1]
+            error: `a` is a scalar, but the array in `b.npy` has 1 dimension
             help: a scalar is a 0-d array, in Python `numpy.array(1.5)`
         "#]],
     );
@@ -437,8 +437,9 @@ fn arrays_of_another_element_type() {
         "run p.stur --input x=large.npy",
         1,
         &expect![[r#"
-        error: `large.npy`: element (1): 16777217 is no value of type f32
-    "#]],
+            error: `large.npy`: the element (1), counting from 0: 16777217 is no value of type f32
+            help: `types: x = i64` in the program declares elements of that type
+        "#]],
     );
     let text = "symbols: N\ntypes: x = i16, y = i16\ny(i) := x(i)\nx:D(i) := (0 <= i < N)\n";
     fs::write(folder.path("short.stur"), text).unwrap();
@@ -448,8 +449,9 @@ fn arrays_of_another_element_type() {
         "run short.stur --input x=large.npy",
         1,
         &expect![[r#"
-        error: `large.npy`: element (1): 16777217 is no value of type i16
-    "#]],
+            error: `large.npy`: the element (1), counting from 0: 16777217 is no value of type i16
+            help: `types: x = i64` in the program declares elements of that type
+        "#]],
     );
     // What is not 0 is true, whatever it is written as.
     let text = "symbols: N\ntypes: m = bool, y = bool\ny(i) := not(m(i))\nm:D(i) := (0 <= i < N)\n";
@@ -642,6 +644,26 @@ fn functions_round_integers() {
     folder.write_array("x.npy", &[4], &[1.0, 2.0, 3.0, 4.0]);
     folder.works("run p.stur --input x=x.npy --output y=y.npy");
     assert_eq!(folder.read_array("y.npy").1, [1.0, 2.0, 3.0, 4.0]);
+}
+
+/// Remainders are printed with their number on the right side alone.
+#[test]
+fn numbers_beside_remainders() {
+    for (written, printed) in [
+        ("((i + 1) % 3 = 0)", "(i % 3 = 2)"),
+        ("((i - 5) % 3 = 2)", "(i % 3 = 1)"),
+        ("((3 - i) % 4 = 1)", "(i % 4 = 2)"),
+        ("((i + j + 1) % 2 = 0)", "((i + j) % 2 = 1)"),
+        ("((j - i + 7) % 4 = 1)", "((i - j) % 4 = 2)"),
+        ("((N + 1) % 2 = 0)", "(N % 2 = 1)"),
+    ] {
+        let program = format!(
+            "symbols: N\ny(i) := A(i, j)\nA:U(i, j) := {written}\nA:D(i, j) := (0 <= i < N) * (0 <= j < N)\n"
+        );
+        let text = super::piped("infer -", &program);
+        let line = text.lines().find(|line| line.starts_with("A:U")).unwrap();
+        assert!(line.contains(printed), "{written}: {line}");
+    }
 }
 
 /// Sums of elements that sizes leave none of touch nothing: their result may have no element.

@@ -189,9 +189,9 @@ fn what_cannot_be_converted() {
     fails(
         "convert a.mtx b.npz --type i32",
         &expect![[r#"
-        error: `a.mtx`: 0.001 is no value of type i32
-        help: `--type f64` keeps it
-    "#]],
+            error: `a.mtx`: the element (1, 5), counting from 1: 0.001 is no value of type i32
+            help: `--type f64` keeps it
+        "#]],
     );
     fails(
         "convert cube.tns b.tns --zero-based --shape 3,9,9",
@@ -211,9 +211,9 @@ fn what_cannot_be_converted() {
     fails(
         "convert twice.mtx b.npz --duplicates refuse",
         &expect![[r#"
-        error: `twice.mtx`: there are two entries of the element (1, 1), counting from 0
-        help: `--duplicates sum` adds them up, `--duplicates last` takes the last one
-    "#]],
+            error: `twice.mtx`: there are two entries of the element (2, 2), counting from 1
+            help: `--duplicates sum` adds them up, `--duplicates last` takes the last one
+        "#]],
     );
     let huge = "%%MatrixMarket matrix coordinate real general\n1000000000000000 1000000000000000 1\n7 7 1\n";
     fs::write(folder.path("huge.mtx"), huge).unwrap();
@@ -381,9 +381,9 @@ fn sparse_inputs_of_programs() {
     let other = SYMMETRIC_MTX.replace("symmetric", "general");
     fs::write(folder.path("other.mtx"), other).unwrap();
     folder.fails("run p.stur -p N=5 --input B=other.mtx", 1, &expect![[r#"
-        error: the input contradicts the declared structure of `B`: at [2, 0] it must be 0, but it is -1
+        error: the input contradicts the declared structure of `B`: at [3, 1] it must be 0, but it is -1
         help: `dastac infer p.stur` shows the structure of `B`
-        help: the file's coordinates count from 1: there, it is the entry `3 1`
+        help: coordinates count from 1 here, as in the file
     "#]]);
 }
 

@@ -87,6 +87,17 @@ impl FileKind {
     }
 }
 
+impl FileKind {
+    /// What coordinates in a file count from: 1 in lists of entries that do not say otherwise, 0 in arrays.
+    pub fn counts_from(self, options: &ReadOptions) -> u64 {
+        match self {
+            FileKind::MatrixMarket => 1,
+            FileKind::Frostt => u64::from(!options.zero_based),
+            FileKind::Smtx | FileKind::Npy | FileKind::Npz | FileKind::Levels => 0,
+        }
+    }
+}
+
 /// A path without the key of an array behind it, `a.npz:KEY`, and the key. A file that is there under the whole name
 /// has none.
 pub fn split_key(path: &Path) -> (PathBuf, Option<String>) {

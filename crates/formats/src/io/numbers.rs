@@ -176,19 +176,18 @@ pub fn print_integer(number: impl itoa::Integer, text: &mut Vec<u8>) {
 
 /// Appends a value, so that reading it gives the same value; truth values are 0 and 1.
 pub fn print_value(value: Scalar, text: &mut Vec<u8>) {
-    let mut float = zmij::Buffer::new();
     match (value, value.number()) {
-        (Scalar::F32(value), _) => text.extend_from_slice(float.format(value).as_bytes()),
-        (_, Number::Float(value)) => text.extend_from_slice(float.format(value).as_bytes()),
+        (Scalar::F32(value), _) => print_float(value, text),
+        (_, Number::Float(value)) => print_float(value, text),
         (_, Number::Integer(value)) => print_integer(value, text),
         (_, Number::Truth(value)) => text.push(b'0' + u8::from(value)),
         (value, Number::Complex(_)) => {
             let (real, imaginary) = parts(value);
-            text.extend_from_slice(real.as_bytes());
-            if !imaginary.starts_with(['-', '+']) {
+            text.extend_from_slice(&real);
+            if !imaginary.starts_with(b"-") {
                 text.push(b'+');
             }
-            text.extend_from_slice(imaginary.as_bytes());
+            text.extend_from_slice(&imaginary);
             text.push(b'i');
         }
     }
@@ -200,16 +199,31 @@ pub fn print_parts(value: Scalar, text: &mut Vec<u8>) {
         return print_value(value, text);
     }
     let (real, imaginary) = parts(value);
-    text.extend_from_slice(real.as_bytes());
+    text.extend_from_slice(&real);
     text.push(b' ');
-    text.extend_from_slice(imaginary.as_bytes());
+    text.extend_from_slice(&imaginary);
+}
+
+/// Appends a float in as few digits as tell it from all others: `0.25`, `1e300`, without a sign in front of an exponent
+/// that is not negative.
+fn print_float(value: impl zmij::Float, text: &mut Vec<u8>) {
+    let mut buffer = zmij::Buffer::new();
+    let digits = buffer.format(value).bytes();
+    text.extend(digits.filter(|byte| *byte != b'+'));
 }
 
 /// Both parts of a number, so that reading them gives the same.
-fn parts(value: Scalar) -> (String, String) {
-    let mut float = zmij::Buffer::new();
+fn parts(value: Scalar) -> (Vec<u8>, Vec<u8>) {
+    let (mut real, mut imaginary) = (Vec::new(), Vec::new());
     match (value, value.number().to_complex()) {
-        (Scalar::C64(Complex { re, im }), _) => (float.format(re).into(), float.format(im).into()),
-        (_, Complex { re, im }) => (float.format(re).into(), float.format(im).into()),
+        (Scalar::C64(Complex { re, im }), _) => {
+            print_float(re, &mut real);
+            print_float(im, &mut imaginary);
+        }
+        (_, Complex { re, im }) => {
+            print_float(re, &mut real);
+            print_float(im, &mut imaginary);
+        }
     }
+    (real, imaginary)
 }

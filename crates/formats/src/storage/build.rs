@@ -9,7 +9,7 @@ use rayon::prelude::*;
 use super::entries::Entries;
 use super::key::{Key, Packing};
 use super::sort::sort;
-use super::{Indices, LevelData, StorageError, Tensor, indirect};
+use super::{Indices, LevelData, Place, StorageError, Tensor, indirect};
 use crate::format::Format;
 use dastac_elements::{Element, Native, Storage, Word, with_type};
 
@@ -217,9 +217,9 @@ impl Assembly<'_> {
         let pairs = (1..records.len()).into_par_iter().with_min_len(1 << 14);
         let Some(second) = pairs.find_first(same) else { return Ok(records) };
         let first = second - 1;
-        let element = |key| self.packing.coordinates(key);
+        let element = |key| Place::new(self.packing.coordinates(key));
         if self.build.duplicates == Duplicates::Refuse {
-            return Err(StorageError::Duplicate { coordinates: element(records[first].0) });
+            return Err(StorageError::Duplicate { place: element(records[first].0) });
         }
         let mut kept = first;
         for next in first + 1..records.len() {
@@ -231,7 +231,7 @@ impl Assembly<'_> {
                 records[kept].1 = value;
             } else {
                 let sum = self.plus(records[kept].1, value);
-                let overflow = || StorageError::Overflow { coordinates: element(key) };
+                let overflow = || StorageError::Overflow { place: element(key) };
                 records[kept].1 = sum.ok_or_else(overflow)?;
             }
         }

@@ -2,9 +2,9 @@
 
 use rayon::prelude::*;
 
-use super::StorageError;
 use super::key::{Key, Packing};
-use dastac_elements::{Native, Storage, Word, with_type};
+use super::{Place, StorageError};
+use dastac_elements::{CastError, Native, Storage, Word, with_type};
 
 /// Entries with all their coordinates, in order of dimensions.
 #[derive(Clone, Debug, PartialEq)]
@@ -80,7 +80,9 @@ impl Entries {
 
     /// The same entries with values of another type.
     pub fn cast(self, to: dastac_elements::Element) -> Result<Entries, StorageError> {
-        Ok(Entries { values: self.values.cast(to)?, ..self })
+        let Entries { shape, coordinates, values } = self;
+        let values = values.cast(to).map_err(|error| misfit(&coordinates, shape.len(), error))?;
+        Ok(Entries { shape, coordinates, values })
     }
 
     /// These entries and, behind them, others of the same box.
@@ -90,7 +92,8 @@ impl Entries {
     pub fn beside(mut self, others: &Entries) -> Result<Entries, StorageError> {
         self.coordinates.extend(&others.coordinates);
         let element = self.values.element();
-        let more = others.values.clone().cast(element)?;
+        let more = others.values.clone().cast(element);
+        let more = more.map_err(|error| misfit(&others.coordinates, others.shape.len(), error))?;
         let values = with_type!(element, V => {
             let mut all = self.values.typed::<V>().to_vec();
             all.extend_from_slice(more.typed::<V>());
@@ -178,4 +181,10 @@ impl Entries {
             values.map(|(entry, value)| (key(entry), W::of(value.to_word()))).collect()
         })
     }
+}
+
+/// Which entry has a value that a type cannot hold.
+fn misfit(coordinates: &[u64], rank: usize, error: CastError) -> StorageError {
+    let place = Place::new(coordinates[error.at * rank..][..rank].to_vec());
+    StorageError::Value { place, error: error.into() }
 }

@@ -10,7 +10,7 @@ use super::build::{Build, Duplicates, zeroed};
 use super::convert::PARALLEL;
 use super::counting::{Counting, Entries as Counted, Near, Rows};
 use super::scan::{self, Numbers};
-use super::{Entries, IndexView, Indices, LevelData, StorageError, Tensor, TensorView};
+use super::{Entries, IndexView, Indices, LevelData, Place, StorageError, Tensor, TensorView};
 use crate::format::Format;
 use dastac_elements::{Native, Storage, View, with_type};
 
@@ -148,7 +148,7 @@ fn twice(
             if let Some([row, column]) = found.add_up() {
                 let mut coordinates = vec![0; 2];
                 (coordinates[outer], coordinates[inner]) = (row, column);
-                return Err(StorageError::Overflow { coordinates });
+                return Err(StorageError::Overflow { place: Place::new(coordinates) });
             }
         }
         let Segments { starts, coordinates, values } = found;

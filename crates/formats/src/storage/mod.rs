@@ -23,6 +23,7 @@ mod key;
 mod level;
 mod lists;
 mod number;
+mod place;
 mod scan;
 mod sort;
 mod space;
@@ -38,6 +39,7 @@ pub use convert::{Moved, Room, is_moved};
 pub use entries::Entries;
 pub use index::{Index, Indices};
 pub use level::LevelData;
+pub use place::Place;
 
 use space::LevelSpace;
 pub use view::{IndexView, TensorView};
@@ -92,19 +94,16 @@ pub enum StorageError {
         to: Vec<u64>,
     },
     /// Two entries of one element, where that is refused.
-    #[error("there are two entries of the element {}, counting from 0", tuple(coordinates))]
+    #[error("there are two entries of {place}")]
     Duplicate {
         /// The element.
-        coordinates: Vec<u64>,
+        place: Place,
     },
     /// Entries of one element whose sum does not fit.
-    #[error(
-        "the sum of the entries of the element {}, counting from 0, overflows",
-        tuple(coordinates)
-    )]
+    #[error("the sum of the entries of {place}, overflows")]
     Overflow {
         /// The element.
-        coordinates: Vec<u64>,
+        place: Place,
     },
     /// More than memory holds, or than is allowed.
     #[error("{what} would take {bytes} bytes")]
@@ -123,9 +122,35 @@ pub enum StorageError {
     /// A value that the wanted type cannot hold.
     #[error(transparent)]
     Cast(#[from] CastError),
+    /// The value of an element that the wanted type cannot hold.
+    #[error("{}{error}", place.before_value())]
+    Value {
+        /// The element.
+        place: Place,
+        /// Its value.
+        error: Box<CastError>,
+    },
     /// Arrays that are no tensor of their format.
     #[error(transparent)]
     Invalid(#[from] Invalid),
+}
+
+impl StorageError {
+    /// The same, for readers who count coordinates from another number than 0.
+    pub fn counting_from(self, first: u64) -> StorageError {
+        match self {
+            StorageError::Duplicate { place } => {
+                StorageError::Duplicate { place: place.counting_from(first) }
+            }
+            StorageError::Overflow { place } => {
+                StorageError::Overflow { place: place.counting_from(first) }
+            }
+            StorageError::Value { place, error } => {
+                StorageError::Value { place: place.counting_from(first), error }
+            }
+            other => other,
+        }
+    }
 }
 
 /// `(1, 2)`.
@@ -236,8 +261,26 @@ impl Tensor {
     }
 
     /// The same tensor with values of another type.
-    pub fn cast(self, to: Element) -> Result<Tensor, StorageError> {
-        Ok(Tensor { values: self.values.cast(to)?, ..self })
+    pub fn cast(mut self, to: Element) -> Result<Tensor, StorageError> {
+        let values = std::mem::replace(&mut self.values, Storage::empty(to));
+        match values.cast(to) {
+            Ok(values) => Ok(Tensor { values, ..self }),
+            Err(error) => Err(self.misfit(error)),
+        }
+    }
+
+    /// Which element has a value that a type cannot hold.
+    fn misfit(&self, error: CastError) -> StorageError {
+        let mut found = None;
+        self.for_each_place(|coordinates, position| {
+            if position == error.at {
+                found = Some(Place::new(coordinates.to_vec()));
+            }
+        });
+        match found {
+            Some(place) => StorageError::Value { place, error: error.into() },
+            None => error.into(),
+        }
     }
 
     /// How many coordinates a level has.

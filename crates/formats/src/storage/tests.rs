@@ -122,6 +122,32 @@ fn entries_that_are_refused() {
 }
 
 #[test]
+fn values_of_other_types() {
+    let entries =
+        Entries::new(vec![4, 4], vec![0, 1, 2, 3], Storage::from(vec![7.0, 0.5])).unwrap();
+    let integers = Element::I32;
+    let message = |error: StorageError| format!("{error}\n{}", error.clone().counting_from(1));
+    let expected = expect![[r#"
+        the element (2, 3), counting from 0: 0.5 is no value of type i32
+        the element (3, 4), counting from 1: 0.5 is no value of type i32"#]];
+    for format in ["csr", "csc", "coo", "dense(i), dense(j)", "bsr(2, 2)"] {
+        let format = crate::format::parse(format, &["i", "j"]).unwrap();
+        let tensor = Tensor::from_entries(&entries, &format, Build::default()).unwrap();
+        expected.assert_eq(&message(tensor.cast(integers).unwrap_err()));
+    }
+    let number = Entries::new(vec![], vec![], Storage::from(vec![0.5])).unwrap();
+    let small = Entries::new(vec![4, 4], vec![], Storage::empty(integers)).unwrap();
+    wrong_value(entries.clone().cast(integers), "the element (2, 3), counting from 0: ");
+    wrong_value(small.beside(&entries), "the element (2, 3), counting from 0: ");
+    wrong_value(number.cast(integers), "the number ");
+}
+
+fn wrong_value(result: Result<Entries, StorageError>, place: &str) {
+    let expected = format!("{place}0.5 is no value of type i32");
+    assert_eq!(result.unwrap_err().to_string(), expected);
+}
+
+#[test]
 fn what_memory_does_not_hold() {
     let huge = |shape: &[u64], format: &str, memory| {
         let names: Vec<String> = crate::format::default_names(shape.len());

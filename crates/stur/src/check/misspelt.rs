@@ -23,10 +23,7 @@ impl Checker<'_> {
             .flat_map(|product| &product.accesses)
         {
             let spans = places.entry(access.tensor).or_default();
-            if spans
-                .iter()
-                .all(|span| (span.start, span.end) != (access.span.start, access.span.end))
-            {
+            if spans.iter().all(|span| !span.is_at(access.span)) {
                 spans.push(access.span);
             }
         }

@@ -140,8 +140,9 @@ impl Checker<'_> {
         }
     }
 
-    /// Warns of iterators that are in divisors only: `E(i, j) / E(i, k)` is no quotient by a sum.
-    fn divided(&mut self, item: &RuleItem, product: &Product) {
+    /// Warns of iterators that are in divisors only: `E(i, j) / E(i, k)` is no quotient by a sum. Functions that stand
+    /// for quotients are at the spans `unwritten`.
+    fn divided(&mut self, item: &RuleItem, product: &Product, unwritten: &[Span]) {
         if product.accesses.iter().filter(|access| !access.subscripts.is_empty()).count() < 2 {
             return; // a sum of reciprocals
         }
@@ -158,7 +159,8 @@ impl Checker<'_> {
             }
         }
         for function in &product.functions {
-            let (divides, span) = (function.reciprocal, function.span);
+            let span = function.span;
+            let divides = function.reciprocal && !unwritten.iter().any(|other| other.is_at(span));
             function.value.visit(&mut |part| match part {
                 Scalar::Element(at) => {
                     for subscript in &product.accesses[*at].subscripts {
@@ -318,7 +320,9 @@ impl Checker<'_> {
                 }
             }
             if item.reduction.is_none() && operator.is_none() {
-                self.divided(item, &product);
+                let unwritten = factors.iter().filter(|factor| stands_for_quotient(factor));
+                let unwritten: Vec<Span> = unwritten.map(|factor| factor.span()).collect();
+                self.divided(item, &product, &unwritten);
                 self.within_functions(item, &product);
             }
             product.iterators = self.product_iterators(&rule, &factors);
@@ -583,4 +587,12 @@ fn names_of<'t>(factor: &'t Term, add: &mut dyn FnMut(&Expr), positions: &mut Ve
         }
         other => other.parts().iter().for_each(|part| names_of(part, add, positions)),
     }
+}
+
+/// Whether a term is the quotient that a function such as `sigmoid(x)` stands for. A sum in a divisor that is written
+/// is longer than each of its parts; all that a function stands for has the place of the function.
+fn stands_for_quotient(term: &Term) -> bool {
+    let Term::Call { operation: Operation::Divide, arguments, .. } = term else { return false };
+    let Some(Term::Sum(parts, span)) = arguments.last() else { return false };
+    parts.iter().any(|part| part.span().is_at(*span))
 }

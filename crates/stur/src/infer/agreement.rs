@@ -125,8 +125,6 @@ fn extent(inferred: &Inferred, dimension: Dimension) -> &Extent {
 
 /// Whether two extents differ in a way that is hardly meant.
 fn differ(sets: &Sets, one: &Extent, other: &Extent) -> Result<bool, InferError> {
-    let is_number =
-        |extent: &Extent| extent.regions.iter().flatten().all(|bound| bound.terms.is_empty());
     if is_number(one) != is_number(other) {
         return Ok(false);
     }
@@ -137,6 +135,11 @@ fn differ(sets: &Sets, one: &Extent, other: &Extent) -> Result<bool, InferError>
         return Ok(!one_box.is_equal(&other_box)?);
     }
     Ok(!one_box.is_subset(&other_box)? && !other_box.is_subset(&one_box)?)
+}
+
+/// Whether an extent is a number, not an expression of symbols.
+fn is_number(extent: &Extent) -> bool {
+    extent.regions.iter().flatten().all(|bound| bound.terms.is_empty())
 }
 
 /// How two tensors come together.
@@ -182,15 +185,17 @@ fn warning(
 /// How the second tensor is declared with the extent of the first, and how the difference is said to be meant.
 fn fix(inferred: &Inferred, iterator: &str, first: Dimension, second: Dimension) -> String {
     let tensor = inferred.program.tensor(second.tensor);
-    let wanted = extent(inferred, first);
+    let (wanted, found) = (extent(inferred, first), extent(inferred, second));
     let meant =
         format!("a comparison such as `({iterator} < {wanted})` in the rule says that it is meant");
     let [bounds] = wanted.regions.as_slice() else { return meant };
     let ([_], Some(domain)) = (bounds.as_slice(), &tensor.domain) else { return meant };
     let iterators = domain.iterators.join(", ");
     let own = &domain.iterators[second.position];
-    format!(
-        "if the two are the same number, write `{}:D({iterators}) := (0 <= {own} < {wanted}) ..`; {meant}",
-        tensor.name
-    )
+    // Two numbers are not the same; two expressions of symbols may be.
+    let same = match is_number(wanted) && is_number(found) {
+        true => format!("if `{}` has {wanted} there too", tensor.name),
+        false => "if the two are the same number".into(),
+    };
+    format!("{same}, write `{}:D({iterators}) := (0 <= {own} < {wanted}) ..`; {meant}", tensor.name)
 }

@@ -129,6 +129,11 @@ impl Writer<'_> {
             && rest.names().iter().all(|name| !self.iterators.contains(name))
             && let Some(right) = rest.scaled(if times > 0 { -1 } else { 1 })
         {
+            if times.abs() == 1
+                && let Some(text) = self.congruence(&numerator, divisor, &right)
+            {
+                return text;
+            }
             let factor = match times.unsigned_abs() {
                 1 => format!("{} % {divisor}", self.grouped(&numerator)),
                 times => format!("{times} * ({} % {divisor})", self.grouped(&numerator)),
@@ -151,6 +156,20 @@ impl Writer<'_> {
             _ => (left, right),
         };
         format!("({} = {})", self.affine(&left), self.affine(&right))
+    }
+
+    /// `(e + c) % m = r`, of numbers `c` and `r`, with the number on the right alone: `(N + 1) % 2 = 0` -> `N % 2 = 1`.
+    /// What has no positive term is compared negated: `(3 - i) % 4 = 0` -> `i % 4 = 3`.
+    fn congruence(&self, numerator: &Affine, divisor: i64, right: &Affine) -> Option<String> {
+        let is_remainder = right.terms.is_empty() && (0..divisor).contains(&right.constant);
+        if !is_remainder || numerator.terms.is_empty() {
+            return None;
+        }
+        let rest = right.constant.checked_sub(numerator.constant)?;
+        let sign = if numerator.terms.values().all(|factor| *factor < 0) { -1 } else { 1 };
+        let value = Affine { constant: 0, ..numerator.clone() }.scaled(sign)?;
+        let rest = rest.checked_mul(sign)?.rem_euclid(divisor);
+        Some(format!("({} % {divisor} = {rest})", self.grouped(&value)))
     }
 
     fn order(&self, side: &Affine) -> Option<usize> {
