@@ -373,11 +373,12 @@ impl Parser<'_> {
                 let power = Operation::Function(Function::Pow);
                 call(power, vec![next(), number(2.0, span)], span)
             }
-            // x / (1 + exp(-x))
+            // x * (1 / (1 + exp(-x)))
             ("silu", _) => {
                 let value = next();
                 let below = call(exponential, vec![negated(value.clone(), span)], span);
-                quotient(value, Term::Sum(vec![Term::one(span), below], span), span)
+                let divisor = Term::Sum(vec![Term::one(span), below], span);
+                Term::Product(vec![value, quotient(Term::one(span), divisor, span)], span)
             }
             // x * (1 + erf(x / sqrt(2))) / 2
             ("gelu", _) => {
