@@ -95,7 +95,8 @@ impl Dynamic<'_> {
     /// how many there are in a row or column is known, while loops over the head inside of others go to each of them.
     ///
     /// Before -> after, `y(j) := max(i) A(i, j)` of `A` in rows: all `j` for each `i` -> a copy of `A` in columns.
-    /// `D(i, j) := (A(i, k) - B(j, k))^2` with a dense `B`: all `k` for each `i` and `j` -> all `j` for each `i` and `k`.
+    /// `D(i, j) := (A(i, k) - B(j, k))^2` with a dense `B`: all `k` for each `i` and `j` -> all `j` for each `i` and
+    /// `k`.
     pub(super) fn with_gaps_inside(
         &self,
         module: &mut Module,

@@ -243,7 +243,13 @@ impl Checker<'_> {
             let hint = format!(
                 "write `sum({name})` where it is meant: within the function, or before it for a sum of its values"
             );
-            self.report(warning("W0114", message, span, &label).hint(hint));
+            // A function of a sum may be a factor of several products.
+            let is_same = |other: &Diagnostic| {
+                other.code == "W0114" && other.labels.iter().any(|(at, _)| at.is_at(span))
+            };
+            if !self.diagnostics.iter().any(is_same) {
+                self.report(warning("W0114", message, span, &label).hint(hint));
+            }
         }
     }
 
