@@ -97,7 +97,7 @@ pub fn of_blocks(store: &Store, var: VarId, by: VarId) -> bool {
     store.value.visit(&mut |value| match value {
         Value::Load(_, index) if moves(index, var).is_none() => {
             some = true;
-            possible &= is_transposed(index, var, by);
+            possible &= moves(index, by).is_some_and(|stride| stride != 0);
         }
         Value::FromIndex(index) => possible &= !index.mentions(var),
         Value::Sum(_) => possible = false,
@@ -105,11 +105,6 @@ pub fn of_blocks(store: &Store, var: VarId, by: VarId) -> bool {
     });
     let neighbours = store.index.constant_stride(var) == Some(1);
     neighbours && possible && some && !store.value.loads(store.buffer)
-}
-
-/// Whether a load's places are neighbours for neighbouring values of `by`, and not for those of `var`.
-pub fn is_transposed(index: &Index, var: VarId, by: VarId) -> bool {
-    moves(index, var).is_none() && moves(index, by).is_some_and(|stride| stride != 0)
 }
 
 /// Whether a store copies elements from any places to neighbours for neighbouring values of a variable: they can be

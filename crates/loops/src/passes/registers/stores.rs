@@ -113,12 +113,12 @@ impl Lowering<'_> {
         let neighbours = || choices.iter().find_map(|var| across(*var, Others::Gathered));
         let pairs = || vars.iter().flat_map(|var| vars.iter().map(move |by| (*var, *by)));
         let blocks = || {
-            pairs().filter(|(var, by)| var != by && lanes::of_blocks(store, *var, *by)).find_map(
-                |(var, by)| {
-                    let blocks = blocks(&runs(&self.instances, var, count)?, by, count)?;
-                    across(var, Others::Transposed(by, blocks))
-                },
-            )
+            let mut pairs = pairs().filter(|(var, by)| lanes::of_blocks(store, *var, *by));
+            pairs.find_map(|(var, by)| {
+                let instances = runs(&self.instances, var, count)?;
+                let others = Others::Transposed(by, blocks(&instances, by, count)?);
+                Some(Across { var, count, instances, others })
+            })
         };
         let copies = || {
             let mut copies = vars.iter().filter(|var| lanes::of_copies(store, **var));
