@@ -44,8 +44,7 @@ impl Validator<'_> {
             let several = cases.len() != 1;
             for case in cases {
                 let to_head = sets.access(case.iterators, &head)?;
-                let nonzero = case.domain.intersect(&self.copied(product, case.iterators)?)?;
-                support = support.union(&nonzero.apply(&to_head)?)?;
+                support = support.union(&self.nonzero(product, &case, &head)?)?;
                 let unique = to_head.intersect_range(&structured.unique)?.domain()?;
                 let mut open = case.domain.intersect(&unique)?;
                 let mut others = Vec::new();
@@ -136,6 +135,13 @@ impl Validator<'_> {
         Ok(space)
     }
 
+    /// The elements of the head that a case of a product may make other than zero.
+    fn nonzero(&self, product: &Product, case: &Case<'_>, head: &[Affine]) -> Result<Set, Stop> {
+        let copied = self.copied(product, case.iterators)?;
+        let to_head = self.inferred.sets.access(case.iterators, head)?;
+        Ok(case.domain.intersect(&copied)?.apply(&to_head)?)
+    }
+
     /// The points at which copies that a product reads have elements of what they are copies of.
     fn copied(&self, product: &Product, iterators: &[String]) -> Result<Set, Stop> {
         let sets = &self.inferred.sets;
@@ -164,9 +170,7 @@ impl Validator<'_> {
         for product in &source.products {
             let space = self.space(rule, product, &head)?;
             for case in self.cases(rule, product, &space)? {
-                let to_head = sets.access(case.iterators, &head)?;
-                let nonzero = case.domain.intersect(&self.copied(product, case.iterators)?)?;
-                reached = reached.union(&nonzero.apply(&to_head)?)?;
+                reached = reached.union(&self.nonzero(product, &case, &head)?)?;
             }
         }
         Ok(Some(reached))

@@ -146,16 +146,9 @@ impl Validator<'_> {
                 Ok(lift)
             };
             let parts = self.parts(stored)?;
-            let lift = match first(&self.choices(&parts), &mut |choice| attempt(*choice)) {
-                Err(Stop::Not(why)) => {
-                    let diagonals = self.diagonals(stored)?;
-                    match first(&diagonals, &mut |set| attempt((set, Choice::Only))) {
-                        Err(Stop::Not(_)) => return Err(Stop::Not(why)),
-                        lift => lift?,
-                    }
-                }
-                lift => lift?,
-            };
+            let found = first(&self.choices(&parts), &mut |choice| attempt(*choice));
+            let lift =
+                or_thinner(found, &|| self.diagonals(stored), &|set| attempt((set, Choice::Only)))?;
             map = Some(match map {
                 None => lift.map,
                 Some(map) => map.union(&lift.map)?,
@@ -213,20 +206,14 @@ impl Validator<'_> {
                 let of = Expected { statement, term: wanted, part, choice, left };
                 self.instances(rule, of, site, term, points)
             };
-            let found =
-                match first(&self.choices(parts), &mut |(part, choice)| attempt(part, *choice)) {
-                    Err(Stop::Not(why)) => {
-                        // Loops that have one variable for two iterators may run what others leave.
-                        let mut thin = self.parts(left)?;
-                        thin.extend(self.diagonals(&statement.domain)?);
-                        match first(&thin, &mut |part| attempt(part, Choice::Only)) {
-                            Err(Stop::Not(_)) => return Err(Stop::Not(why)),
-                            found => found?,
-                        }
-                    }
-                    found => found?,
-                };
-            Ok((*k, found.0, found.1))
+            let found = first(&self.choices(parts), &mut |(part, choice)| attempt(part, *choice));
+            // Loops that have one variable for two iterators may run what others leave.
+            let thinner = || {
+                let diagonals = self.diagonals(&statement.domain)?;
+                Ok([self.parts(left)?, diagonals].concat())
+            };
+            let (rest, head) = or_thinner(found, &thinner, &|part| attempt(part, Choice::Only))?;
+            Ok((*k, rest, head))
         })
         .map_err(|stop| match stop {
             // If an earlier product had been matched with another statement, these instances might still be there.
@@ -379,4 +366,18 @@ fn first<'c, C, T>(
         }
     }
     Err(why.unwrap_or_else(|| Stop::refuted("a factor is missing")))
+}
+
+/// What was found, or what the first of thinner sets leads to. Where nothing is proven for these either, what the first
+/// search says stands.
+fn or_thinner<T>(
+    found: Result<T, Stop>,
+    thinner: &dyn Fn() -> Result<Vec<Set>, Stop>,
+    attempt: &dyn Fn(&Set) -> Result<T, Stop>,
+) -> Result<T, Stop> {
+    let Err(Stop::Not(why)) = found else { return found };
+    match first(&thinner()?, &mut |set| attempt(set)) {
+        Err(Stop::Not(_)) => Err(Stop::Not(why)),
+        found => found,
+    }
 }
