@@ -169,9 +169,9 @@ impl Builder<'_> {
             && factors.all(|is_same| is_same)
             && product.tests.iter().all(|test| !test.mentions(var))
             && product.defined.is_empty();
-        let others = (0..self.kernel.iterators.len()).filter(|other| *other != iterator);
-        let last =
-            others.filter(|other| product.mentions(*other)).all(|other| self.is_known(other));
+        let mut others = (0..self.kernel.iterators.len()).filter(|other| *other != iterator);
+        let wanted = |other: &usize| product.mentions(*other) || self.kernel.head.contains(other);
+        let last = others.all(|other| !wanted(&other) || self.is_known(other));
         let conditions = self.conditions[state.product].iter().enumerate();
         let mut open = conditions.filter(|(at, condition)| {
             condition.coefficient(iterator) != 0 && !state.tested.contains(at)

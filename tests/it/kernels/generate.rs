@@ -207,7 +207,7 @@ impl Generator<'_> {
         format!("types: {}\n", types.join(", "))
     }
 
-    /// A product, with at least one dynamic tensor. All iterators of the head are in it, and all others that are have
+    /// A product, with at least one dynamic tensor. Most iterators of the head are in it, and all others that are have
     /// bounds.
     fn product(&mut self) -> String {
         let join = format!(" {} ", self.semiring.1);
@@ -230,10 +230,10 @@ impl Generator<'_> {
             }
         }
         debug_assert!(dynamic > 0);
-        // Every iterator of the head is bound by something.
+        // Most iterators of the head that no factor has get one; the others are bound by the result alone.
         for at in 0..self.head {
             let name = self.iterators[at];
-            if !factors.iter().any(|factor| uses(factor, name)) {
+            if !factors.iter().any(|factor| uses(factor, name)) && self.chance(65) {
                 let other = self.input("x", 1, "");
                 factors.push(format!("{other}({name})"));
             }

@@ -114,8 +114,13 @@ impl Dynamic<'_> {
         if asked || !kernel.products.iter().any(counts) {
             return;
         }
-        // Loops that no sparse tensor varies with are inside of all others: what is added there are whole rows.
-        let outer = |at: &usize| kernel.products.iter().any(|product| walks(kernel, product, *at));
+        // Loops that only dense tensors vary with are inside of all others: what is added there are whole rows.
+        let products = || kernel.products.iter();
+        let dense = |at: usize| {
+            products().any(|product| product.mentions(at))
+                && !products().any(|product| walks(kernel, product, at))
+        };
+        let outer = |at: &usize| !dense(*at);
         let (outer, inner): (Vec<usize>, Vec<usize>) = kernel.head.iter().copied().partition(outer);
         walked.kernel.order = outer.into_iter().chain(others()).chain(inner).collect();
         self.follow(module, stored, rule, walked, &|kernel, operand| {

@@ -2,7 +2,9 @@
 //!
 //! Before -> after, with `i` and `k` unrolled: `B[x, i] * B[x, j] * B[x, k]` -> `(B[x, j] * B[x, i]) * B[x, k]` where
 //! there are no more `i` than `k`: factors of fewest instances first, so that little is multiplied in each instance.
-//! What divides such factors divides those that do not vary more: `A[p] * X[k] / s[p]` -> `(A[p] / s[p]) * X[k]`.
+//! What divides such factors divides those that do not vary more: `A[p] * X[k] / s[p]` -> `(A[p] / s[p]) * X[k]`. A
+//! number alone is none of them: rows of `x[i] - m[j] / s` are the same where `x` is, whether they are vectors or not,
+//! so that no reciprocal of `s` is rounded in some of them.
 
 use std::collections::BTreeSet;
 
@@ -62,7 +64,9 @@ fn associate(value: &Value, instances: &[Instance], lane: Option<VarId>) -> Valu
                 factors(dividend, instances, lane, &go).into_iter().partition(varies_more);
             let divided = |dividend| Value::Div(Box::new(dividend), Box::new(divisor.clone()));
             match (product(few), product(many)) {
-                (Some(few), Some(many)) => Value::Mul(Box::new(divided(few)), Box::new(many)),
+                (Some(few), Some(many)) if !matches!(few, Value::Const(_)) => {
+                    Value::Mul(Box::new(divided(few)), Box::new(many))
+                }
                 _ => Value::Div(Box::new(go(dividend)), Box::new(divisor)),
             }
         }
