@@ -160,8 +160,12 @@ fn human(run: &Run<'_>, report: &Report) -> String {
                 );
                 continue;
             }
+            let why = match copy.format.as_str() {
+                "dense" => "its loops come to all elements, stored or not".into(),
+                _ => format!("no order of its loops walks it in {from}"),
+            };
             text += &format!(
-                "`{}` reads `{name}` in {}, a copy of {bytes}: no order of its loops walks it in {from}\n",
+                "`{}` reads `{name}` in {}, a copy of {bytes}: {why}\n",
                 copy.rule, copy.format
             );
         }

@@ -214,60 +214,78 @@ impl Builder<'_> {
         let mut body = self.store(state);
         let absent = &self.kernel.products[state.product].absent;
         for (_, factor) in absent.iter().enumerate().filter(|(at, _)| !state.absent.contains(at)) {
-            body = self.unless(factor, 0, Index::Const(0), &body)?;
+            body = self.unless(factor, 0, (Index::Const(0), false), body)?;
         }
         Ok(body)
     }
 
-    /// Statements unless an element is stored below a position of the level before.
+    /// Statements unless an element is stored below a position of the level before, which is negative where it may be
+    /// `missing` and is.
     fn unless(
         &mut self,
         factor: &Factor,
         level: usize,
-        above: Index,
-        body: &[Stmt],
+        (above, missing): (Index, bool),
+        body: Vec<Stmt>,
     ) -> Result<Vec<Stmt>, IterateError> {
         let operand = &self.kernel.operands[factor.operand];
-        let Some(own) = operand.levels.get(level) else { return Ok(Vec::new()) };
+        let Some(own) = operand.levels.get(level) else {
+            return Ok(match missing {
+                true => vec![Stmt::when(above.less(Index::Const(0)), body)],
+                false => Vec::new(),
+            });
+        };
         let kind = operand.format.levels()[level];
         let refused = || IterateError::Level { operand: factor.operand, level };
         let value = self.value(&factor.subscripts[level]).ok_or_else(refused)?;
-        let either = |condition, then, otherwise: &[Stmt]| {
-            vec![Stmt::If(If { condition, then, otherwise: otherwise.to_vec() })]
-        };
         if own.kind.can_locate() {
             let extent = &operand.extents[level];
             let within =
                 Index::Const(0).at_most(value.clone()).and(value.clone().less(extent.clone()));
-            let found = own.locate(&above, &value, extent).ok_or_else(refused)?;
-            let mut inside = self.unless(factor, level + 1, found.position, body)?;
-            if let Some(stored) = found.condition {
-                inside = either(stored, inside, body);
+            let located = own.locate(&above, &value, extent).ok_or_else(refused)?;
+            let marked = located.condition.is_some();
+            // Below what is missing positions are negative too. What is marked is read only where there is a mark.
+            let missing_below = missing && !marked;
+            let below = (located.position, missing_below);
+            let mut then = self.unless(factor, level + 1, below, body.clone())?;
+            let either =
+                |condition, then| vec![Stmt::If(If { condition, then, otherwise: body.clone() })];
+            if let Some(stored) = located.condition {
+                then = either(stored, then);
+            }
+            if missing && marked {
+                then = either(Index::Const(0).at_most(above), then);
             }
             return Ok(match self.facts.imply(&within) {
-                true => inside,
-                false => either(within, inside, body),
+                true => then,
+                false => either(within, then),
             });
         }
         if !kind.ordered || !kind.unique {
             return Err(refused());
         }
-        let (start, end) = own.pos_bounds(&above).ok_or_else(refused)?;
+        let bounds = match missing {
+            true => {
+                let [start, end] = [above.clone(), above + 1].map(|at| at.max(Index::Const(0)));
+                own.pos_bounds_of((&start, &end))
+            }
+            false => own.pos_bounds(&above),
+        };
+        let (start, end) = bounds.ok_or_else(refused)?;
         let coordinates = own.array(Role::Coordinates).ok_or_else(refused)?;
-        let [low, high] = ["low", "high"].map(|name| self.function.fresh_var(name));
+        let [low, high, found] = ["low", "high", "found"].map(|name| self.function.fresh_var(name));
         let at = |position: Index| Index::Load(coordinates, Box::new(position));
         let middle = (Index::Var(low) + Index::Var(high)).floor_div(2);
         let before = at(middle.clone()).less(value.clone());
+        let same = at(middle.clone()).equal(value);
         let next = vec![
             Index::select(before.clone(), middle.clone() + 1, Index::Var(low)),
-            Index::select(before, Index::Var(high), middle),
+            Index::select(before, Index::Var(high), middle.clone()),
+            Index::select(same, middle, Index::Var(found)),
         ];
-        let inside = self.unless(factor, level + 1, Index::Var(low), body)?;
-        let same = at(Index::Var(low)).equal(value);
-        let found = either(same, inside, body);
-        let after = either(Index::Var(low).less(end.clone()), found, body);
+        let after = self.unless(factor, level + 1, (Index::Var(found), true), body)?;
         let condition = Index::Var(low).less(Index::Var(high));
-        let vars = vec![(low, start), (high, end)];
+        let vars = vec![(low, start), (high, end), (found, Index::Const(-1))];
         Ok(vec![Stmt::While(While { vars, condition, body: Vec::new(), next, after })])
     }
 }

@@ -209,7 +209,7 @@ fn assembled(
         (levels.iter().position(sparse), levels.iter().rposition(sparse))
     else {
         kernel.place = place_in(&kernel, result, 0);
-        let Filled { whole, walks } = fill(function, module, &kernel)?;
+        let Filled { whole, walks } = fill(function, module, &kernel, true)?;
         let mut body = std::mem::take(&mut function.body);
         if !whole {
             body.insert(0, cleared(function, &kernel));

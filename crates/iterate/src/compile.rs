@@ -45,7 +45,7 @@ pub fn compile(module: &mut Module, name: &str, kernel: &Kernel) -> Result<(), I
         }
     }
     let mut function = Function::new(name, args);
-    if !fill(&mut function, module, kernel)?.whole {
+    if !fill(&mut function, module, kernel, true)?.whole {
         let clear = cleared(&mut function, kernel);
         function.body.insert(0, clear);
     }
@@ -62,7 +62,8 @@ pub struct Filled {
     pub walks: Walks,
 }
 
-/// Fills a function that has no statements yet with those of a kernel; the module gets its workspaces.
+/// Fills a function that has no statements yet with those of a kernel; the module gets its workspaces. They set all of
+/// the result if they `may` and can.
 ///
 /// # Errors
 /// As [`compile`].
@@ -70,6 +71,7 @@ pub fn fill(
     function: &mut Function,
     module: &mut Module,
     kernel: &Kernel,
+    may: bool,
 ) -> Result<Filled, IterateError> {
     let kernel = &on_levels(kernel)?;
     let mut part = Function::new(function.name.clone(), Vec::new());
@@ -82,7 +84,7 @@ pub fn fill(
         inner.lower == [Index::Const(0)] && kernel.head.iter().any(ends)
     };
     let all = |loops: &[&For]| loops.len() == kernel.head.len() && loops.iter().all(whole);
-    let whole = set_once(&mut function.body, kernel, &all);
+    let whole = may && set_once(&mut function.body, kernel, &all);
     join_segments(&mut function.body, kernel, &mut walks);
     Ok(Filled { whole, walks })
 }

@@ -207,8 +207,11 @@ impl Builder<'_> {
             (self.function.vars, self.function.hints) = (part.vars, part.hints);
             let mut statements = if set { Vec::new() } else { self.clear(rule.head, None)? };
             statements.extend(part.body);
-            block.rule(rule, &walked.copied(), statements);
-            self.walked.push(walked);
+            let mut copied: Vec<TensorId> = walked.iter().flat_map(Walked::copied).collect();
+            copied.sort_unstable();
+            copied.dedup();
+            block.rule(rule, &copied, statements);
+            self.walked.extend(walked);
             return Ok(());
         };
         let function = (&mut part, &storage.format);

@@ -13,6 +13,7 @@ mod parts;
 mod ranges;
 mod rule;
 mod shift;
+mod terms;
 #[cfg(test)]
 mod tests;
 mod walked;
@@ -21,6 +22,8 @@ pub(crate) use operands::declare;
 pub use operands::{Assembled, Stored};
 pub(crate) use walked::Dynamic;
 pub use walked::{Gathered, Walked, Why};
+
+use std::collections::BTreeMap;
 
 use dastac_formats::Format;
 use dastac_iterate::{
@@ -36,21 +39,51 @@ use crate::elements::{buffer, extents};
 use choose::{ordered, refused};
 use gather::{Form, Forms, forms};
 use rule::Translation;
+use terms::joins_terms;
 
 impl Dynamic<'_> {
     /// Fills a function without statements with those of a rule. Gives whether they set all of its head, else they add
-    /// to it.
+    /// to it; and what they go over.
     pub(crate) fn rule(
         &self,
         module: &mut Module,
         stored: &mut Vec<Stored>,
         rule: &InferredRule,
         function: &mut Function,
+    ) -> Result<(bool, Vec<Walked>), SchedError> {
+        let walked = self.walked(module, stored, rule, &BTreeMap::new())?;
+        let walked = self.densely(module, stored, rule, walked)?;
+        let terms = self.terms(rule, &walked);
+        let mut whole = (module.clone(), stored.clone(), function.clone());
+        let into = (&mut whole.0, &mut whole.1, &mut whole.2);
+        let one = self.nest(into, rule, walked, true);
+        let apart = match &one {
+            Ok(_) => joins_terms(&whole.2.body),
+            Err(_) => true,
+        };
+        if apart
+            && !terms.is_empty()
+            && let Ok(found) = self.in_terms((module, stored, function), rule, terms)
+        {
+            return Ok(found);
+        }
+        let (set, walked) = one?;
+        (*module, *stored, *function) = whole;
+        Ok((set, vec![walked]))
+    }
+
+    /// The loops of a rule, or of a part of its products, as the statements of a function. Gives whether they set all
+    /// of the head, if they are to where they can.
+    fn nest(
+        &self,
+        (module, stored, function): (&mut Module, &mut Vec<Stored>, &mut Function),
+        rule: &InferredRule,
+        mut walked: Walked,
+        sets: bool,
     ) -> Result<(bool, Walked), SchedError> {
-        let mut walked = self.walked(module, stored, rule)?;
         match self.in_parts(module, stored, &walked) {
             Some(parts) => walked = parts,
-            None if self.filtered(module, stored, (rule, &mut walked), function)? => {
+            None if sets && self.filtered(module, stored, (rule, &mut walked), function)? => {
                 return Ok((true, walked));
             }
             None => {
@@ -60,13 +93,14 @@ impl Dynamic<'_> {
             }
         }
         let refused = |error| refused(self.inferred, rule, &walked, &error);
-        let filled = fill(function, module, &walked.kernel).map_err(refused)?;
+        let sets = sets && walked.covered;
+        let filled = fill(function, module, &walked.kernel, sets).map_err(refused)?;
         walked.kernel = on_levels(&walked.kernel).map_err(refused)?;
         walked.walks = filled.walks;
         if !self.inferred.program.is_dynamic(rule.rule) {
             shift::back(function, &walked.lowers);
         }
-        Ok((filled.whole && walked.covered, walked))
+        Ok((filled.whole, walked))
     }
 
     /// The statements of a rule whose head has a format, for functions that begin with the variables of `function`,
@@ -80,7 +114,7 @@ impl Dynamic<'_> {
     ) -> Result<(Assembly, Walked), SchedError> {
         let Dynamic { inferred, indices, .. } = *self;
         let extents = extents(inferred, module, rule.head)?;
-        let walked = self.walked(module, stored, rule)?;
+        let walked = self.walked(module, stored, rule, &BTreeMap::new())?;
         if let Some(structure) = self.conversion(module, rule, &walked, (declared, &extents)) {
             let operand = operands::own(inferred, module, rule.head, (declared, extents), indices);
             stored.push(Stored { tensor: rule.head, operand, converted_for: None, part: None });
@@ -181,15 +215,17 @@ impl Dynamic<'_> {
         Err(why.unwrap_or_else(|| refused(self.inferred, rule, &walked, &IterateError::Workspace)))
     }
 
-    /// A rule's kernel, its tensors in the formats in which they are there.
+    /// A rule's kernel, its tensors in the formats in which they are there, or as copies of them.
     fn walked(
         &self,
         module: &Module,
         stored: &[Stored],
         rule: &InferredRule,
+        copies: &BTreeMap<TensorId, Operand>,
     ) -> Result<Walked, SchedError> {
         let first = |id: TensorId| {
-            stored.iter().find(|one| one.tensor == id).map(|one| one.operand.clone())
+            let own = || stored.iter().find(|one| one.tensor == id).map(|one| &one.operand);
+            copies.get(&id).or_else(own).cloned()
         };
         let translation = Translation::new(self.inferred, self.layouts, module, rule)?;
         let covered = translation.covers_head()?;

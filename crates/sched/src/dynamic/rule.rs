@@ -172,7 +172,11 @@ impl<'a> Translation<'a> {
         }
         let quotients = self.quotients(&walked, &mut defined);
         let fill = |tensor: TensorId| self.inferred.program.fill(tensor);
-        let cases = cases(statement, &walked, self.definition().semiring, &fill);
+        let everywhere: Vec<bool> = (0..walked.len())
+            .map(|at| self.is_everywhere(statement, at, walked[at].as_ref()))
+            .collect::<Result<_, _>>()?;
+        let semiring = self.definition().semiring;
+        let cases = cases(statement, (&walked, &everywhere), semiring, &fill);
         let has_fill = self.definition().fill.is_some();
         let fills = |case: &&Case| match has_fill {
             true => case.present.is_empty() && case.constant().is_none(),
@@ -357,6 +361,27 @@ impl<'a> Translation<'a> {
         let names = statement.domain.dims()?;
         let head = map.intersect_range(&head)?.domain()?.with_dim_names(&names)?;
         Ok(membership(&head, &outer, &|name| self.resolve(name))?)
+    }
+
+    /// Whether a read of a dynamic tensor finds an element at all points of a statement.
+    fn is_everywhere(
+        &self,
+        statement: &Statement,
+        at: usize,
+        factor: Option<&Factor>,
+    ) -> Result<bool, SchedError> {
+        let full = |factor: &Factor| {
+            let levels = self.operands[factor.operand].1.format.levels();
+            levels.iter().all(|level| level.is_full())
+        };
+        if !factor.is_some_and(full) {
+            return Ok(false);
+        }
+        let (sets, read) = (&self.inferred.sets, &statement.reads[at]);
+        let structured = &self.inferred.tensors[read.tensor.0];
+        let within = sets.box_set(&structured.iterators, &structured.extents)?;
+        let map = sets.access(&statement.iterators, &read.subscripts)?;
+        Ok(statement.domain.is_subset(&map.intersect_range(&within)?.domain()?)?)
     }
 
     /// What holds at the points of a statement's loops: the iterators are in their ranges, subscripts of dynamic
@@ -672,10 +697,10 @@ impl Case {
 }
 
 /// The cases of a statement, which functions of elements make that may not be stored: `exp(A(i, j))` is 1 where `A` has
-/// no element. A case that adds nothing is left out.
+/// no element. A case that adds nothing is left out. Some elements are stored `everywhere`.
 fn cases(
     statement: &Statement,
-    walked: &[Option<Factor>],
+    (walked, everywhere): (&[Option<Factor>], &[bool]),
     semiring: Semiring,
     fill: &dyn Fn(TensorId) -> f64,
 ) -> Vec<Case> {
@@ -715,11 +740,13 @@ fn cases(
         };
         let Case { present, absent, functions } = case;
         let with = |list: &[usize]| list.iter().copied().chain([at]).collect();
-        waiting.push(Case {
-            present: present.clone(),
-            absent: with(&absent),
-            functions: functions.clone(),
-        });
+        if !everywhere[at] {
+            waiting.push(Case {
+                present: present.clone(),
+                absent: with(&absent),
+                functions: functions.clone(),
+            });
+        }
         waiting.push(Case { present: with(&present), absent, functions });
     }
     done

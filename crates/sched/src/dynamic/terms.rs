@@ -1,0 +1,170 @@
+//! Sums whose terms are walked one after the other, where loops over several at once would come to every combination of
+//! what one has and another has not; and what is read from dense copies, where there would be too many of these.
+//!
+//! Before -> after, `R(i, j) := A(i, j) + B(i, j)` with a dense `R`: one walk over what `A` or `B` stores, with code
+//! for both, for `A` alone and for `B` alone -> all of `A` is added to `R`, then all of `B`, each in its own order.
+
+use std::collections::BTreeMap;
+
+use dastac_formats::Format;
+use dastac_iterate::{Factor, Kernel, Linear, Operand, Product};
+use dastac_loops::{Function, Module, Stmt};
+use dastac_stur::infer::InferredRule;
+use dastac_stur::program::TensorId;
+use dastac_stur::semiring::Semiring;
+
+use super::choose::has_position;
+use super::operands::Stored;
+use super::walked::{Dynamic, Walked};
+use crate::SchedError;
+
+/// Whether a walk over several tensors has code for several of their combinations.
+pub(super) fn joins_terms(body: &[Stmt]) -> bool {
+    let mut found = false;
+    for stmt in body {
+        stmt.visit(&mut |stmt| {
+            found |= matches!(stmt, Stmt::CoIter(walk) if walk.cases.len() > 1);
+        });
+    }
+    found
+}
+
+/// More ways than these in which elements are stored or not are too much code.
+const MOST_CASES: usize = 8;
+
+/// Whether an operand does not store all of its elements.
+fn is_sparse(kernel: &Kernel, operand: usize) -> bool {
+    kernel.operands[operand].format.levels().iter().any(|level| !level.is_full())
+}
+
+impl Dynamic<'_> {
+    /// Has dense copies stand for vectors, and for tensors of which a product is everywhere where they store nothing,
+    /// if there are many ways in which their elements are stored or not: its loops come to all of them anyway.
+    ///
+    /// Before -> after, `y(i) := sum(j) where(A(i, j) < B(i, j), C(i, j), D(i, j))^2 * exp(E(j) - F(j))`: code for each
+    /// way in which six elements are stored or not -> loops over all `i` and `j`.
+    pub(super) fn densely(
+        &self,
+        module: &mut Module,
+        stored: &mut Vec<Stored>,
+        rule: &InferredRule,
+        walked: Walked,
+    ) -> Result<Walked, SchedError> {
+        let kernel = &walked.kernel;
+        let everywhere = |product: &Product| {
+            !product.factors.iter().any(|factor| is_sparse(kernel, factor.operand))
+        };
+        // Dimensions that are loops.
+        let spread = |product: &Product, factor: &Factor| {
+            let loops: Vec<usize> =
+                factor.subscripts.iter().filter_map(Linear::as_iterator).collect();
+            let distinct = loops.iter().enumerate().all(|(at, own)| !loops[..at].contains(own));
+            distinct
+                && loops.len() == factor.subscripts.len()
+                && loops.iter().all(|own| product.mentions(*own))
+                && !has_position(kernel, factor.operand)
+                && self.inferred.program.fill(walked.tensors[factor.operand]) == 0.0
+        };
+        // Vectors are small whatever the loops are; and what takes minutes to compile is of no use.
+        let endless = kernel.products.len() > 2 * MOST_CASES;
+        let small = |factor: &Factor| endless || factor.subscripts.len() == 1;
+        let mut copied: BTreeMap<TensorId, usize> = BTreeMap::new();
+        if kernel.products.len() > MOST_CASES {
+            for product in &kernel.products {
+                let chosen = |factor: &&Factor| {
+                    (everywhere(product) || small(factor)) && spread(product, factor)
+                };
+                for factor in product.absent.iter().filter(chosen) {
+                    copied.entry(walked.tensors[factor.operand]).or_insert(factor.operand);
+                }
+            }
+        }
+        if copied.is_empty() {
+            return Ok(walked);
+        }
+        let mut dense: BTreeMap<TensorId, Operand> = BTreeMap::new();
+        for (tensor, operand) in copied {
+            let format = Format::dense(kernel.operands[operand].extents.len());
+            let copy = self.stored_as(module, stored, rule, &walked, (operand, format));
+            dense.insert(tensor, copy);
+        }
+        self.walked(module, stored, rule, &dense)
+    }
+
+    /// A rule's products in as many parts as have no sparse element in common, or nothing if there is one part. Those
+    /// that read what is stored, or that it is not, of the same elements stay together.
+    pub(super) fn terms(&self, rule: &InferredRule, walked: &Walked) -> Vec<Walked> {
+        let definition = &self.inferred.program.rules[rule.rule.0];
+        let kernel = &walked.kernel;
+        let asked = definition.has_order() || !definition.schedule.is_empty();
+        if asked || kernel.semiring != Semiring::SumTimes {
+            return Vec::new();
+        }
+        let elements = |product: &Product| -> Vec<Factor> {
+            let factors = product.factors.iter();
+            let factors = factors.filter(|factor| is_sparse(kernel, factor.operand));
+            factors.chain(&product.absent).cloned().collect()
+        };
+        let is_same = |one: &Factor, other: &Factor| {
+            one.operand == other.operand && one.subscripts == other.subscripts
+        };
+        let mut parts: Vec<(Vec<Factor>, Vec<Product>)> = Vec::new();
+        for product in &kernel.products {
+            let mut own = (elements(product), vec![product.clone()]);
+            let meets = |(others, _): &(Vec<Factor>, Vec<Product>)| {
+                let dense = own.0.is_empty() && others.is_empty();
+                dense || others.iter().any(|other| own.0.iter().any(|one| is_same(one, other)))
+            };
+            let (met, apart) = std::mem::take(&mut parts).into_iter().partition(meets);
+            let met: Vec<(Vec<Factor>, Vec<Product>)> = met;
+            for (elements, products) in met.into_iter().rev() {
+                own.0.extend(elements);
+                own.1.splice(0..0, products);
+            }
+            parts = apart;
+            parts.push(own);
+        }
+        if parts.len() < 2 {
+            return Vec::new();
+        }
+        let of = |products: Vec<Product>| {
+            let mut own = walked.clone();
+            own.kernel.products = products;
+            own
+        };
+        parts.into_iter().map(|(_, products)| of(products)).collect()
+    }
+
+    /// Fills a function with the loops of some terms, one after the other: first those of one that sets all of the
+    /// head, if there is one.
+    pub(super) fn in_terms(
+        &self,
+        (module, stored, function): (&mut Module, &mut Vec<Stored>, &mut Function),
+        rule: &InferredRule,
+        mut terms: Vec<Walked>,
+    ) -> Result<(bool, Vec<Walked>), SchedError> {
+        let (mut all, mut copies, mut own) = (module.clone(), stored.clone(), function.clone());
+        let mut body = Vec::new();
+        let mut found = Vec::new();
+        for at in 0..terms.len() {
+            let mut trial = (all.clone(), copies.clone(), own.clone());
+            let into = (&mut trial.0, &mut trial.1, &mut trial.2);
+            if let (true, walked) = self.nest(into, rule, terms[at].clone(), true)? {
+                body.append(&mut trial.2.body);
+                (all, copies, own) = trial;
+                found.push(walked);
+                terms.remove(at);
+                break;
+            }
+        }
+        let set = !found.is_empty();
+        for term in terms {
+            let into = (&mut all, &mut copies, &mut own);
+            found.push(self.nest(into, rule, term, false)?.1);
+            body.append(&mut own.body);
+        }
+        own.body = body;
+        (*module, *stored, *function) = (all, copies, own);
+        Ok((set, found))
+    }
+}
