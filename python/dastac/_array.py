@@ -15,10 +15,11 @@ from ._graph import Leaf, Node, Product
 from ._indexing import indexed
 from ._leaves import leaf, with_orders
 from ._operations import Axes
-from ._protocols import array_function, array_ufunc
+from ._protocols import NOT_WRITTEN, array_function, array_ufunc, plain
 from ._run import as_format, compute, returned, run
-from ._types import element_of
-from ._values import Parts, canonical, is_sparse, parts, read_only, writable
+from ._sparse import by_rows
+from ._types import element_of, is_element
+from ._values import Parts, is_sparse, parts, writable
 from .errors import InputError
 
 __all__ = ["Array", "array", "node_of"]
@@ -71,6 +72,16 @@ class Array(NDArrayOperatorsMixin):
         return self._node.dtype
 
     @property
+    def itemsize(self) -> int:
+        """How many bytes an element has."""
+        return self.dtype.itemsize
+
+    @property
+    def nbytes(self) -> int:
+        """How many bytes all elements have, stored or not."""
+        return self.size * self.itemsize
+
+    @property
     def structure(self) -> str | None:
         """The name of the structure that it was given; of what is computed see `inspect`."""
         node = self._node
@@ -106,12 +117,12 @@ class Array(NDArrayOperatorsMixin):
                 raise InputError("a result in a format cannot be written to `out`")
             return self._into(out)
         if format is None:
-            return returned(self._node, _lent(self._node))
+            return returned(self._node, compute(self._node))
         return returned(self._node, as_format(self._node, format))
 
     def _into(self, out: Any) -> Any:
         if isinstance(out, Array):
-            raise InputError("`out` must be an array of NumPy: arrays of dastac are not written to")
+            raise InputError(f"`out` must be an array of NumPy: {NOT_WRITTEN}")
         memory = writable(out, "`out`")
         if memory.shape != self.shape:
             raise InputError(f"`out` has the shape {memory.shape}, but the result's is {self.shape}")
@@ -122,18 +133,22 @@ class Array(NDArrayOperatorsMixin):
         return out
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
-        found = _lent(self._node)
-        dense = _operations.dense(self._node) if is_sparse(found) else np.asarray(found)
-        if dtype is not None and dense.dtype != dtype:
+        found = compute(self._node)
+        is_other = dtype is not None and found.dtype != np.dtype(dtype)
+        if copy is False and (is_other or is_sparse(found)):
+            what = f"elements of type {np.dtype(dtype)}" if is_other else "all elements of a sparse array"
+            raise ValueError(f"{what} are a copy, which `copy=False` forbids")
+        dense = _operations.dense(self._node)
+        if is_other:
             return dense.astype(dtype)
-        return dense.copy() if copy else dense
+        return dense.copy() if copy and not is_sparse(found) else dense
 
     def __dastac_parts__(self, name: str, dtype: np.dtype[Any], rank: int, format: str | None) -> Parts:
         value = np.asarray(self) if self.structure is not None else compute(self._node)
         return parts(value, name, element_of(dtype), rank, format)
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
-        return array_ufunc(_wrapped, node_of, ufunc, method, inputs, kwargs)
+        return array_ufunc(Array, _wrapped, node_of, ufunc, method, inputs, kwargs)
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
         return array_function(Array, function, args, kwargs)
@@ -163,6 +178,19 @@ class Array(NDArrayOperatorsMixin):
         is_square = self.dtype == np.bool_ and type(other) is int and other == 2
         made: Any = np.square(self) if is_square else np.power(self, other)
         return Array(made._node)
+
+    def __eq__(self, other: Any) -> Any:
+        return self._compared(NDArrayOperatorsMixin.__eq__, operator.eq, other)
+
+    def __ne__(self, other: Any) -> Any:
+        return self._compared(NDArrayOperatorsMixin.__ne__, operator.ne, other)
+
+    def _compared(self, method: Any, of_numpy: Any, other: Any) -> Any:
+        try:
+            return method(self, other)
+        except TypeError:
+            # Numbers and text are not equal: NumPy has no function of both, but its operators say so.
+            return array(of_numpy(np.asarray(self), plain(other, Array)))
 
     # Arrays are not written to: `a += b` names the sum `a`.
     __iadd__ = NDArrayOperatorsMixin.__add__
@@ -221,42 +249,83 @@ class Array(NDArrayOperatorsMixin):
         """The dimensions in another order; the other way round by default."""
         given = axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else axes or None
         rank = self.ndim
-        order = tuple(range(rank))[::-1] if given is None else tuple(operator.index(one) % rank for one in given)
+        order = tuple(range(rank))[::-1] if given is None else tuple(self._axis(one) for one in given)
         if sorted(order) != list(range(rank)):
             raise InputError(f"{given} does not name each of {rank} dimensions once")
+        return Array(_operations.transposed(self._node, order))
+
+    def _axis(self, axis: int) -> int:
+        """An axis as a number that is not negative."""
+        return _operations.axes_of(self._node, operator.index(axis))[0]
+
+    def swapaxes(self, axis1: int, axis2: int) -> Array:
+        """Two dimensions in the place of each other."""
+        order = list(range(self.ndim))
+        first, second = self._axis(axis1), self._axis(axis2)
+        order[first], order[second] = second, first
         return Array(_operations.transposed(self._node, order))
 
     def _done(self, out: Any) -> Array:
         made: Array = self if out is None else self._into(out)
         return made
 
-    def sum(self, axis: Axes = None, dtype: Any = None, out: Any = None, keepdims: bool = False) -> Array:
-        """The sum along axes, or of all elements. Integers are added up in 64 bits."""
+    def _by_numpy(self, function: Any, out: Any = None, **options: Any) -> Array:
+        """What NumPy computes of it, at once."""
+        given = {name: plain(one, Array) for name, one in options.items() if one is not None or name == "axis"}
+        return Array(_operations.eager(function, (self._node,), **given))._done(out)
+
+    def sum(
+        self,
+        axis: Axes = None,
+        dtype: Any = None,
+        out: Any = None,
+        keepdims: bool = False,
+        initial: Any = None,
+        where: Any = True,
+    ) -> Array:
+        """The sum along axes, or of all elements. Integers are added up in 64 bits. NumPy computes it at once where it
+        begins with a number (`initial`), or is one of some elements (`where`)."""
+        if initial is not None or where is not True:
+            options = {"axis": axis, "dtype": dtype, "keepdims": keepdims, "initial": initial, "where": where}
+            return self._by_numpy(np.sum, out, **options)
         return Array(_operations.total(self._node, axis, keepdims, dtype))._done(out)
 
-    def mean(self, axis: Axes = None, dtype: Any = None, out: Any = None, keepdims: bool = False) -> Array:
+    def mean(
+        self, axis: Axes = None, dtype: Any = None, out: Any = None, keepdims: bool = False, *, where: Any = True
+    ) -> Array:
         """The mean along axes, or of all elements."""
-        if dtype is not None and np.dtype(dtype).kind not in "fc":
-            made = _operations.eager(np.mean, (self._node,), axis=axis, dtype=dtype, keepdims=keepdims)
-            return Array(made)._done(out)
+        if where is not True or (dtype is not None and np.dtype(dtype).kind not in "fc"):
+            return self._by_numpy(np.mean, out, axis=axis, dtype=dtype, keepdims=keepdims, where=where)
         of = self if dtype is None else self.astype(dtype)
         return Array(_operations.mean(of._node, axis, keepdims))._done(out)
 
-    def max(self, axis: Axes = None, out: Any = None, keepdims: bool = False) -> Array:
+    def max(
+        self, axis: Axes = None, out: Any = None, keepdims: bool = False, initial: Any = None, where: Any = True
+    ) -> Array:
         """The largest element along axes, or of all; elements that are not stored count as 0."""
+        if initial is not None or where is not True:
+            return self._by_numpy(np.max, out, axis=axis, keepdims=keepdims, initial=initial, where=where)
         return Array(_operations.extreme("max", self._node, axis, keepdims))._done(out)
 
-    def min(self, axis: Axes = None, out: Any = None, keepdims: bool = False) -> Array:
+    def min(
+        self, axis: Axes = None, out: Any = None, keepdims: bool = False, initial: Any = None, where: Any = True
+    ) -> Array:
         """The least element along axes, or of all; elements that are not stored count as 0."""
+        if initial is not None or where is not True:
+            return self._by_numpy(np.min, out, axis=axis, keepdims=keepdims, initial=initial, where=where)
         return Array(_operations.extreme("min", self._node, axis, keepdims))._done(out)
 
-    def any(self, axis: Axes = None, out: Any = None, keepdims: bool = False) -> Array:
+    def any(self, axis: Axes = None, out: Any = None, keepdims: bool = False, *, where: Any = True) -> Array:
         """Whether an element along axes, or of all, is not zero."""
+        if where is not True:
+            return self._by_numpy(np.any, out, axis=axis, keepdims=keepdims, where=where)
         made: Array = self._some(np.not_equal, axis, keepdims) > 0
         return made._done(out)
 
-    def all(self, axis: Axes = None, out: Any = None, keepdims: bool = False) -> Array:
+    def all(self, axis: Axes = None, out: Any = None, keepdims: bool = False, *, where: Any = True) -> Array:
         """Whether no element along axes, or of all, is zero."""
+        if where is not True:
+            return self._by_numpy(np.all, out, axis=axis, keepdims=keepdims, where=where)
         count = math.prod(self.shape[one] for one in _operations.axes_of(self._node, axis))
         made: Array = self._some(np.not_equal, axis, keepdims) == count
         return made._done(out)
@@ -275,15 +344,50 @@ class Array(NDArrayOperatorsMixin):
         made: Any = np.sqrt(self.var(axis, dtype, None, ddof, keepdims))
         return Array(made._node)._done(out)
 
-    def prod(self, axis: Axes = None, dtype: Any = None, out: Any = None, keepdims: bool = False) -> Array:
+    def prod(
+        self,
+        axis: Axes = None,
+        dtype: Any = None,
+        out: Any = None,
+        keepdims: bool = False,
+        initial: Any = None,
+        where: Any = True,
+    ) -> Array:
         """The product along axes, or of all elements; it is computed at once."""
-        made = _operations.eager(np.prod, (self._node,), axis=axis, dtype=dtype, keepdims=keepdims)
-        return Array(made)._done(out)
+        options = {"axis": axis, "dtype": dtype, "keepdims": keepdims, "initial": initial, "where": where}
+        return self._by_numpy(np.prod, out, **options)
 
     def cumsum(self, axis: int | None = None, dtype: Any = None, out: Any = None) -> Array:
         """Sums of the elements up to each one; they are computed at once."""
-        made = _operations.eager(np.cumsum, (self._node,), axis=axis, dtype=dtype)
+        return self._by_numpy(np.cumsum, out, axis=axis, dtype=dtype)
+
+    def cumprod(self, axis: int | None = None, dtype: Any = None, out: Any = None) -> Array:
+        """Products of the elements up to each one; they are computed at once."""
+        return self._by_numpy(np.cumprod, out, axis=axis, dtype=dtype)
+
+    def take(self, indices: Any, axis: int | None = None, out: Any = None, mode: str = "raise") -> Array:
+        """The elements at places along an axis, or in row-major order; they are computed at once."""
+        return self._by_numpy(np.take, out, indices=indices, axis=axis, mode=mode)
+
+    def repeat(self, repeats: Any, axis: int | None = None) -> Array:
+        """The elements so many times each, along an axis or in row-major order; they are computed at once."""
+        return self._by_numpy(np.repeat, repeats=repeats, axis=axis)
+
+    def compress(self, condition: Any, axis: int | None = None, out: Any = None) -> Array:
+        """The elements where a condition holds along an axis, or in row-major order; they are computed at once."""
+        made = _operations.eager(np.compress, (plain(condition, Array), self._node), axis=axis)
         return Array(made)._done(out)
+
+    def argsort(
+        self, axis: int | None = -1, kind: Any = None, order: Any = None, *, stable: bool | None = None
+    ) -> Array:
+        """The places of the elements along an axis, or of all, from the least to the largest; they are computed at
+        once."""
+        return self._by_numpy(np.argsort, axis=axis, kind=kind, order=order, stable=stable)
+
+    def searchsorted(self, v: Any, side: Any = "left", sorter: Any = None) -> Array:
+        """Where numbers would stand among its elements, which rise; the places are computed at once."""
+        return self._by_numpy(np.searchsorted, v=v, side=side, sorter=sorter)
 
     def argmax(self, axis: int | None = None, out: Any = None, *, keepdims: bool = False) -> Array:
         """The first place of the largest element along an axis, or of all; it is computed at once."""
@@ -292,6 +396,18 @@ class Array(NDArrayOperatorsMixin):
     def argmin(self, axis: int | None = None, out: Any = None, *, keepdims: bool = False) -> Array:
         """The first place of the least element along an axis, or of all; it is computed at once."""
         return Array(_operations.place("argmin", self._node, axis, keepdims))._done(out)
+
+    def matvec(self, x: Any) -> np.ndarray[Any, Any]:
+        """The product with a vector or a matrix, as an array of NumPy: SciPy's solvers call it."""
+        return np.array(self @ x)
+
+    matmat = matvec
+
+    def rmatvec(self, x: Any) -> np.ndarray[Any, Any]:
+        """The product of its conjugate transpose with a vector or a matrix, as an array of NumPy."""
+        return np.array((self.T @ np.conj(x)).conj())
+
+    rmatmat = rmatvec
 
     def dot(self, other: Any) -> Array:
         """The product of NumPy's `dot`: that of matrices of what has one or two dimensions."""
@@ -310,7 +426,9 @@ class Array(NDArrayOperatorsMixin):
         return self.__pow__(n)
 
     def conj(self) -> Array:
-        """Conjugate complex numbers."""
+        """Conjugate complex numbers; others stay what they are."""
+        if self.dtype.kind != "c":
+            return self
         made: Any = np.conjugate(self)
         return Array(made._node)
 
@@ -328,6 +446,11 @@ class Array(NDArrayOperatorsMixin):
 
     def clip(self, min: Any = None, max: Any = None, out: Any = None) -> Array:
         """The elements, but none less than one bound, and none larger than the other."""
+        if self.dtype.kind in "iu":
+            # A bound beyond all numbers of the type is none.
+            limits = np.iinfo(self.dtype)
+            min = None if type(min) is int and min <= limits.min else min
+            max = None if type(max) is int and max >= limits.max else max
         made: Any = self if min is None else np.maximum(self, min)
         made = made if max is None else np.minimum(made, max)
         return Array(made._node)._done(out)
@@ -357,7 +480,8 @@ class Array(NDArrayOperatorsMixin):
         """The sum of a diagonal."""
         node = self._node
         is_square = self.ndim == 2 and self.shape[0] == self.shape[1] and offset == 0 and dtype is None
-        if is_square and self.dtype.kind in "fc" and self.dtype != np.float16 and not _graph.is_sparse(node):
+        is_summed = self.dtype.kind in "fc" and self.dtype != np.float16 and is_element(self.dtype)
+        if is_square and is_summed and not _graph.is_sparse(node):
             return Array(Product(((node, (0, 0)),), (), (), node.dtype))._done(out)
         return self.diagonal(offset, axis1, axis2).sum(-1, dtype, out)
 
@@ -369,10 +493,19 @@ class Array(NDArrayOperatorsMixin):
         """All elements as lists of numbers of Python."""
         return np.asarray(self).tolist()
 
+    def tobytes(self, order: Any = "C") -> bytes:
+        """All elements as bytes."""
+        return np.asarray(self).tobytes(order)
+
+    @property
+    def flat(self) -> Any:
+        """All elements one after the other, in row-major order, to go along."""
+        return plain(self, Array).flat
+
     def nonzero(self) -> tuple[np.ndarray[Any, Any], ...]:
         """The places of the elements that are not zero, an array for each dimension."""
         found = compute(self._node)
-        places = canonical(found).nonzero() if is_sparse(found) else np.nonzero(found)
+        places = by_rows(found).nonzero() if is_sparse(found) else np.nonzero(found)
         return tuple(one.astype(np.intp, copy=False) for one in places)
 
     @property
@@ -387,8 +520,7 @@ class Array(NDArrayOperatorsMixin):
     def reshape(self, *shape: Any) -> Array:
         """The elements in row-major order in another shape, of which one extent may be -1. The array is computed."""
         wanted = shape[0] if len(shape) == 1 and isinstance(shape[0], Sequence) else shape
-        found = compute(self._node)
-        return Array(leaf((canonical(found) if is_sparse(found) else found).reshape(wanted)))
+        return Array(_operations.reshape(self._node, wanted))
 
     def ravel(self) -> Array:
         """The elements in row-major order, in one dimension. The array is computed."""
@@ -464,14 +596,6 @@ class Array(NDArrayOperatorsMixin):
         node = self._node
         # What pickles go through by recursion.
         return Array, (node if len(_graph.pending([node])) < 50 else leaf(compute(node)),)
-
-
-def _lent(node: Node) -> Any:
-    """The values of a node, which are kept: those that are not the caller's own are not to be written to."""
-    found = compute(node)
-    if not isinstance(node, Leaf):
-        read_only(found)
-    return found
 
 
 def _wrapped(made: Any) -> Any:

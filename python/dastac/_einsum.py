@@ -93,7 +93,8 @@ def einsum(
     if out is None and format is None:
         if any([isinstance(one, Array) for one in operands]):
             return Array(node)
-        value = returned(node, compute(node))
+        # What is not kept may be written to.
+        value = returned(node, compute(node) if isinstance(node, Leaf) else as_format(node, None))
         if "torch" in sys.modules:
             value = _short(value, operands)
         if key is not None:

@@ -9,9 +9,9 @@ import numpy as np
 from . import _graph
 from ._graph import Node
 from ._leaves import leaf
-from ._operations import dense
+from ._operations import dense, reshaped
 from ._run import compute
-from ._values import check, is_sparse
+from ._values import check, is_sparse, read_only
 
 __all__ = ["indexed"]
 
@@ -23,8 +23,8 @@ def indexed(node: Node, key: Any) -> Node:
     """
     keys = key if isinstance(key, tuple) else (key,)
     kept = _kept(keys, len(node.shape))
-    if kept is not None and node.dtype != np.bool_ and not _graph.is_sparse(node):
-        return node if kept == list(range(len(node.shape))) else _graph.reshaped(node, kept)
+    if kept is not None and not _graph.is_sparse(node):
+        return node if kept == list(range(len(node.shape))) else reshaped(node, kept)
     found = compute(node)
     plain = tuple(np.asarray(one) if hasattr(one, "__array__") else one for one in keys)
     made_key: Any = plain if isinstance(key, tuple) else plain[0]
@@ -32,13 +32,14 @@ def indexed(node: Node, key: Any) -> Node:
     if is_sparse(found) and not any(isinstance(one, (bool, np.bool_)) for one in keys):
         check(found, "the array")
         try:
-            return leaf(found[made_key])
+            return leaf(read_only(found[made_key], [found]))
         except (NotImplementedError, TypeError, ValueError):
             pass  # SciPy's arrays have no such part: it is one of all elements
         except IndexError:
             if all(isinstance(one, (int, np.integer, slice)) for one in keys):
                 raise
-    return leaf(np.asarray(dense(node, f"the part {key}")[made_key]))
+    whole = dense(node, f"the part {key}")
+    return leaf(read_only(np.asarray(whole[made_key]), [] if is_sparse(found) else [whole]))
 
 
 def _kept(keys: tuple[Any, ...], rank: int) -> list[int | None] | None:

@@ -16,8 +16,8 @@ from ._graph import Elementwise, Leaf, Node, Product, Reduction
 from ._leaves import leaf
 from ._run import compute
 from ._types import element_of, is_element
-from ._values import check, is_sparse
-from .errors import InputError
+from ._values import canonical, check, is_sparse, read_only
+from .errors import AxisError, InputError
 
 Scalar = (bool, int, float, complex)
 Axes = int | Sequence[int] | None
@@ -45,11 +45,14 @@ def eager(function: Any, inputs: Sequence[Node | Any], **options: Any) -> Any:
         what = f"`{getattr(function, '__name__', 'a function')}`"
         given = [dense(one, what) if is_one else one for one, is_one in zip(inputs, is_node, strict=True)]
         found = function(*given, **options)
-        if isinstance(found, np.ndarray) and found.flags.owndata and not any(found is one for one in given):
-            found.flags.writeable = False
     several = isinstance(found, tuple)
-    made = [leaf(one) for one in (found if several else [found])]
+    made = [leaf(read_only(one, given)) for one in (found if several else [found])]
     return tuple(made) if several else made[0]
+
+
+def _kept(found: Any, *nodes: Node) -> Leaf:
+    """What SciPy computed of some nodes, which is read-only unless it is memory of these."""
+    return leaf(read_only(found, [compute(one) for one in nodes]))
 
 
 def _whole(value: Any) -> Any:
@@ -74,6 +77,8 @@ def ufunc(function: Any, inputs: Sequence[Any]) -> Any:
         function, inputs = np.square, inputs[:1]
     if function is np.square and is_number and isinstance(inputs[0], Leaf) and not _graph.is_plain(inputs[0]):
         function, inputs = np.multiply, (inputs[0], inputs[0])
+    if function is np.divide:
+        inputs = _quotient(inputs)
     form = UFUNCS.get(function)
     if form is None or (function is np.square and not is_number):
         return eager(function, inputs)
@@ -92,6 +97,19 @@ def ufunc(function: Any, inputs: Sequence[Any]) -> Any:
     shape = broadcast(operands)
     zeros = form.keeps_zeros(operands)
     return Elementwise(form.text, operands, shape, dtype, zeros, form.kind)
+
+
+def _quotient(inputs: Sequence[Any]) -> Sequence[Any]:
+    """A sparse array and a dense one that it is divided by, of which no element is known to be zero before it is
+    computed: their quotient stores what the sparse one does. All other operands stay what they are."""
+    over, under = inputs
+    if isinstance(over, Scalar) or isinstance(under, Scalar) or not under.shape or _graph.is_plain(under):
+        return inputs
+    ends = zip(under.shape[::-1], over.shape[::-1], strict=False)
+    is_repeated = len(under.shape) <= len(over.shape) and all(one in (1, other) for one, other in ends)
+    if not is_repeated or not _graph.is_sparse(over) or _graph.is_sparse(under):
+        return inputs
+    return over, leaf(compute(under))
 
 
 def _weak(number: Any) -> Any:
@@ -181,7 +199,7 @@ def matmul(left: Node, right: Node) -> Any:
     dtype = left.dtype if left.dtype == right.dtype else np.result_type(left.dtype, right.dtype)
     if dtype == np.bool_ or not (is_element(left.dtype) and is_element(right.dtype) and is_element(dtype)):
         if len(labels.left) <= 2 >= len(labels.right) and (_graph.is_sparse(left) or _graph.is_sparse(right)):
-            return leaf(_sparse.matmul(compute(left), compute(right)))
+            return _kept(_sparse.matmul(compute(left), compute(right)), left, right)
         return eager(np.matmul, (left, right))
     shapes = (left.shape, right.shape)
     shape = tuple([shapes[operand][axis] for operand, axis in labels.extents])
@@ -195,7 +213,7 @@ def astype(node: Node, dtype: np.dtype[Any]) -> Node:
     if _graph.is_sparse(node) and not (
         is_element(dtype) and is_element(node.dtype) and node.dtype.kind != "c" != dtype.kind
     ):
-        return leaf(_sparse.cast(compute(node), dtype))
+        return _kept(_sparse.cast(compute(node), dtype), node)
     complex_to_real = node.dtype.kind == "c" and dtype.kind != "c"
     if not is_element(dtype) or not is_element(node.dtype) or complex_to_real or (dtype.kind == "c"):
         made: Node = eager(lambda value: value.astype(dtype), (node,))
@@ -209,8 +227,9 @@ def axes_of(node: Node, axis: Axes) -> tuple[int, ...]:
     if axis is None:
         return tuple(range(rank))
     given = [operator.index(one) for one in (axis if isinstance(axis, Sequence) else [axis])]
-    if any(not -rank <= one < rank for one in given):
-        raise InputError(f"axis {axis} is none of {rank} dimensions")
+    for one in given:
+        if not -rank <= one < rank:
+            raise AxisError(one, rank)
     found = sorted({one % rank for one in given})
     if len(found) != len(given):
         raise InputError(f"axis {axis} names a dimension twice")
@@ -223,7 +242,20 @@ def with_kept(node: Node, axes: Sequence[int], keepdims: bool) -> Node:
         return node
     rank = len(node.shape) + len(axes)
     rest = iter(range(len(node.shape)))
-    return _graph.reshaped(node, [None if axis in axes else next(rest) for axis in range(rank)])
+    return reshaped(node, [None if axis in axes else next(rest) for axis in range(rank)])
+
+
+def reshaped(node: Node, kept: Sequence[int | None]) -> Node:
+    """Dimensions of extent 1 added (`None`) and taken away; those that stay are named in order."""
+    if not is_element(node.dtype) or node.dtype == np.bool_:
+        return reshape(node, tuple(1 if axis is None else node.shape[axis] for axis in kept))
+    return _graph.reshaped(node, kept)
+
+
+def reshape(node: Node, shape: Any) -> Leaf:
+    """The elements in row-major order in another shape; they are computed."""
+    found = compute(node)
+    return _kept((canonical(found) if is_sparse(found) else found).reshape(shape), node)
 
 
 def total(node: Node, axis: Axes, keepdims: bool, dtype: Any) -> Any:
@@ -235,7 +267,7 @@ def total(node: Node, axis: Axes, keepdims: bool, dtype: Any) -> Any:
     if not is_element(wanted) or not is_element(node.dtype) or node.dtype.kind == "u" or wanted.kind in "bu":
         found = _sparse.total(compute(node), axes, dtype) if _graph.is_sparse(node) and axes else None
         if found is not None:
-            return with_kept(leaf(found), axes, keepdims)
+            return with_kept(_kept(found, node), axes, keepdims)
         return eager(np.sum, (node,), axis=axes, keepdims=keepdims, dtype=dtype)
     return with_kept(_graph.summed(astype(node, wanted), axes, wanted), axes, keepdims)
 
@@ -264,13 +296,13 @@ def extreme(word: str, node: Node, axis: Axes, keepdims: bool) -> Any:
     if node.dtype.kind not in "if" or not is_element(node.dtype):
         found = _sparse.extreme(word, compute(node), axes) if _graph.is_sparse(node) else None
         if found is not None:
-            return with_kept(leaf(found), axes, keepdims)
+            return with_kept(_kept(found, node), axes, keepdims)
         return eager(np.max if word == "max" else np.min, (node,), axis=axes, keepdims=keepdims)
     if len(node.shape) == 2 and len(axes) == 1 and _graph.is_sparse(node):
         is_by_columns = isinstance(node, Leaf) and node.format == "csc"
         if axes[0] == (1 if is_by_columns else 0):
             # Across the stored order a program visits each element that is not stored, too.
-            return with_kept(leaf(_sparse.extreme(word, compute(node), axes)), axes, keepdims)
+            return with_kept(_kept(_sparse.extreme(word, compute(node), axes), node), axes, keepdims)
     shape = tuple(extent for one, extent in enumerate(node.shape) if one not in axes)
     return with_kept(Reduction(word, node, axes, shape, node.dtype), axes, keepdims)
 
@@ -282,7 +314,7 @@ def variance(node: Node, axis: Axes, ddof: float, keepdims: bool) -> Any:
     if _graph.is_sparse(node) and count:
         found = _sparse.variance(compute(node), axes, ddof)
         if found is not None:
-            return with_kept(leaf(found), axes, keepdims)
+            return with_kept(_kept(found, node), axes, keepdims)
     if node.dtype.kind not in "fi" or node.dtype == np.float16 or not is_element(node.dtype) or count <= ddof:
         return eager(np.var, (node,), axis=axes, ddof=ddof, keepdims=keepdims)
     apart = ufunc(np.subtract, (node, mean(node, axes, True)))
@@ -295,8 +327,8 @@ def place(word: str, node: Node, axis: int | None, keepdims: bool) -> Any:
         axes = axes_of(node, axis)
         if any(node.shape[one] == 0 for one in axes):
             raise InputError(f"there is no {word} of nothing")
-        found = np.asarray(getattr(_sparse.by_rows(compute(node)), word)(axis=axis))
-        return with_kept(leaf(found.reshape(() if axis is None else -1)), axes, keepdims)
+        found = _sparse.place(word, compute(node), axis)
+        return with_kept(_kept(found.reshape(() if axis is None else -1), node), axes, keepdims)
     return eager(getattr(np, word), (node,), axis=axis, keepdims=keepdims)
 
 
@@ -306,7 +338,7 @@ def diagonal(node: Node, offset: int, axis1: int, axis2: int) -> Any:
         first, second = (axes_of(node, one)[0] for one in (axis1, axis2))
         if first == second:
             raise InputError("a diagonal is along two axes")
-        return leaf(_sparse.by_rows(compute(node)).diagonal(offset if first == 0 else -offset))
+        return _kept(_sparse.by_rows(compute(node)).diagonal(offset if first == 0 else -offset), node)
     return eager(np.diagonal, (node,), offset=offset, axis1=axis1, axis2=axis2)
 
 
@@ -316,7 +348,7 @@ def transposed(node: Node, order: Sequence[int]) -> Node:
         return node
     if not is_element(node.dtype) or node.dtype == np.bool_:
         if _graph.is_sparse(node):
-            return leaf(_sparse.turned(compute(node), order))
+            return _kept(_sparse.turned(compute(node), order), node)
         made: Node = eager(lambda value: value.transpose(order), (node,))
         return made
     return _graph.transposed(node, order)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from functools import lru_cache
 from pathlib import Path
@@ -259,6 +260,9 @@ def compile(
     if isinstance(program, str) and ("\n" in program or ":=" in program):
         text, named = program, "<program>"
     else:
+        if isinstance(program, str) and not (program and os.path.exists(program)):
+            text = f"{program!r} is neither the path of a file nor a program: rules are written with `:=`"
+            raise FileNotFoundError(errno.ENOENT, text)
         path = Path(program)
         text, named = path.read_text(encoding="utf-8"), str(path)
     if threads is not None:

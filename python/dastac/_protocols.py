@@ -16,8 +16,14 @@ from .errors import InputError
 
 __all__ = ["array_function", "array_ufunc", "plain"]
 
+NOT_WRITTEN = "arrays of dastac are not written to"
+
+#: Functions that write to their first argument.
+_WRITES = (np.copyto, np.fill_diagonal, np.place, np.put, np.put_along_axis, np.putmask)
+
 
 def array_ufunc(
+    kind: Any,
     wrapped: Callable[[Any], Any],
     node_of: Callable[[Any], Any],
     ufunc: Any,
@@ -26,6 +32,10 @@ def array_ufunc(
     options: dict[str, Any],
 ) -> Any:
     """A function of elements: collected where programs have it."""
+    if method == "at":
+        if isinstance(inputs[0], kind):
+            raise InputError(f"`{ufunc.__name__}.at`: {NOT_WRITTEN}")
+        return ufunc.at(inputs[0], *plain(inputs[1:], kind))
     outs: Sequence[Any] = options.pop("out", None) or ()
     given = [one if _is_number(one) else node_of(one) for one in inputs]
     is_plain = method == "__call__" and not options
@@ -41,12 +51,11 @@ def array_ufunc(
     # What is masked, and what else NumPy does with `out`, is left to it.
     what = f"`{ufunc.__name__}`"
     if any(one is not None and not isinstance(one, np.ndarray) for one in outs):
-        raise InputError("`out` must be an array of NumPy: arrays of dastac are not written to")
+        raise InputError(f"`out` must be an array of NumPy: {NOT_WRITTEN}")
     values = [one if _is_number(one) else _operations.dense(one, what) for one in given]
     if outs:
         options["out"] = outs
-    if options.get("where") is not None and type(options["where"]).__module__.startswith("dastac"):
-        options["where"] = np.asarray(options["where"])
+    options = {name: plain(one, kind) if name == "where" else one for name, one in options.items()}
     found = getattr(ufunc, method)(*values, **options)
     if outs:
         return found
@@ -100,14 +109,19 @@ def array_function(kind: Any, function: Any, args: Sequence[Any], kwargs: dict[s
     if function in (np.ndim, np.shape, np.size) and len(args) == 1:
         return {np.ndim: args[0].ndim, np.shape: args[0].shape, np.size: args[0].size}[function]
     what = f"`{function.__name__}`"
+    written = kwargs.get("out"), *((args or tuple(kwargs.values()))[:1] if function in _WRITES else ())
+    if any(isinstance(one, kind) for one in written):
+        raise InputError(f"{what}: {NOT_WRITTEN}")
     return function(*plain(args, kind, what), **{name: plain(value, kind, what) for name, value in kwargs.items()})
 
 
 def plain(value: Any, kind: Any, what: str = "") -> Any:
-    """Arrays among arguments, also in lists of them, as arrays of NumPy."""
+    """Arrays among arguments, also in lists of them, as arrays of NumPy that are read-only."""
     if isinstance(value, kind):
-        return _operations.dense(value._node, what)
+        made = _operations.dense(value._node, what).view()
+        made.flags.writeable = False
+        return made
     if isinstance(value, (list, tuple)) and any(isinstance(one, (kind, list, tuple)) for one in value):
-        made = [plain(one, kind, what) for one in value]
-        return tuple(made) if isinstance(value, tuple) else made
+        several = [plain(one, kind, what) for one in value]
+        return tuple(several) if isinstance(value, tuple) else several
     return value

@@ -13,7 +13,7 @@ from . import _graph, _stored
 from ._graph import Elementwise, Leaf, Node, Product
 from ._leaves import resolved
 from ._program import Program, compile
-from ._values import Packed, as_origin
+from ._values import Packed, as_origin, read_only
 from ._write import Written, written_all
 from .errors import InputError
 
@@ -203,14 +203,14 @@ def plan_of(node: Node) -> tuple[Any, list[Any], dict[str, int]] | None:
 
 
 def compute(node: Node) -> Any:
-    """The values of a node, as an array of NumPy or SciPy; computed once."""
+    """The values of a node, as an array of NumPy or SciPy; computed once, and read-only, since they are kept."""
     if node._computed is not None:
         return node._computed
     if isinstance(node, Leaf) and not isinstance(node.value, Packed):
         # Elements of structured arrays were compared with the structure when it was said.
         value = node.value
         return value.reshape(node.shape) if not node.shape and node.format is None else value
-    return _graph.remember(node, as_format(node, None))
+    return _graph.remember(node, read_only(as_format(node, None)))
 
 
 def as_format(node: Node, format: str | None) -> Any:

@@ -19,6 +19,7 @@ __all__ = [
     "extreme",
     "mapped",
     "matmul",
+    "place",
     "same_pattern",
     "total",
     "turned",
@@ -127,7 +128,9 @@ def elements(function: Any, values: Sequence[Any]) -> Any:
         bool(np.ndim(one) if not is_sparse(one) else True) and not is_full
         for one, is_full in zip(values, full, strict=True)
     ]
-    if function in _BOTH and any(full) and any(rest):
+    # As in SciPy, what is not stored stays 0, whatever it is divided by.
+    is_quotient = function is np.divide and full[0] and not is_sparse(values[1])
+    if (function in _BOTH or is_quotient) and any(full) and any(rest):
         at = full.index(True)
         pattern, other = canonical(values[at]), values[1 - at]
         other = other.toarray() if is_sparse(other) else other
@@ -191,6 +194,18 @@ def extreme(word: str, value: Any, axes: Sequence[int]) -> Any:
     if len(value.shape) != 2 or len(axes) != 1:
         return None
     return getattr(value, word)(axis=axes[0]).toarray().reshape(-1)
+
+
+def place(word: str, value: Any, axis: int | None) -> np.ndarray[Any, Any]:
+    """The first place of the least or the largest element, or of what is not a number, along an axis or of all."""
+    value = by_rows(value)
+    found = np.asarray(getattr(value, word)(axis=axis))
+    if not np.isnan(value.data).any():
+        return found
+    # SciPy passes over what is not a number.
+    is_none = _with(value, np.isnan(value.data).astype(np.int8))
+    has_none = np.asarray(is_none.sum(axis=axis)) > 0
+    return np.where(has_none.reshape(found.shape), np.asarray(is_none.argmax(axis=axis)), found)
 
 
 def by_rows(value: Any) -> Any:

@@ -34,7 +34,8 @@ def found(node: Node, format: str | None) -> Any:
         if _is_turned(node):
             value = value.transpose()
         made = value.asformat(format or "csr")
-        return made.copy() if np.shares_memory(made.data, inner.value.data) else made
+        # Arrays without elements share no memory, but those of their positions may be the caller's.
+        return made.copy() if not made.nnz or np.shares_memory(made.data, inner.value.data) else made
     if format is not None:
         return None
     if node._sparse and len(node.shape) == 2 and (isinstance(node, Elementwise) or _is_by_elements(node)):

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import operator
+import re
 from typing import Any
 
 import numpy as np
 
 from . import _structure
 from ._array import Array
+from ._graph import Leaf
 from ._leaves import leaf
 from ._run import program_of, run
 from ._structure import Structure
@@ -38,10 +41,27 @@ def _made(value: Any, structure: Structure) -> Array:
         raise InputError(f"{structure.name} arrays have {structure.rank} dimensions, not {len(made.shape)}")
     if structure.equal and len(set(made.shape)) > 1:
         raise InputError(f"{structure.name} arrays have equal extents, not {made.shape}")
-    found = Array(made)
     # Packing compares all elements with the structure.
-    run([made], ["dense"], packed=["R"])
-    return found
+    try:
+        run([made], ["dense"], packed=["R"])
+    except InputError as error:
+        raise _contradicted(made, structure, error) from None
+    return Array(made)
+
+
+def _contradicted(made: Leaf, structure: Structure, error: InputError) -> InputError:
+    """What is said of data that is not as its structure says."""
+    found = re.search(r"contradicts the declared structure of .*: at \[([\d, ]*)\] (.*)", str(error), re.DOTALL)
+    if found is None:
+        return error
+    at = tuple(map(int, found[1].split(",")))
+    value, says = made.value, found[2]
+    if made.dtype.kind == "c":
+        # The program compares the parts of complex numbers one by one.
+        says = f"it is {value[at]}, which the structure rules out"
+        if structure is _structure.SYMMETRIC and np.array_equal(value, value.conj().T):
+            says = f"it is {value[at]}, but {value[at[::-1]]} on the other side: the matrix is Hermitian"
+    return InputError(f"the array contradicts the structure `{structure.name}`: at [{found[1]}] {says}")
 
 
 def symmetric(value: Any) -> Array:
@@ -82,9 +102,10 @@ def diagonal(value: Any) -> Array:
 
 def band(value: Any, below: int, above: int) -> Array:
     """A matrix with zeros more than `below` elements below, and more than `above` elements above the diagonal."""
+    below, above = operator.index(below), operator.index(above)
     if below < 0 or above < 0:
         raise InputError("a band's widths are not negative")
-    return _made(value, _structure.band(int(below), int(above)))
+    return _made(value, _structure.band(below, above))
 
 
 def toeplitz(column: Any, row: Any = None) -> Array:
@@ -106,9 +127,9 @@ def circulant(column: Any) -> Array:
 
 def block_diagonal(value: Any, size: int) -> Array:
     """A matrix with zeros outside of square blocks of `size` rows on its diagonal."""
-    if size < 1:
+    if operator.index(size) < 1:
         raise InputError("blocks have at least one row")
-    return _made(value, _structure.blocks(int(size)))
+    return _made(value, _structure.blocks(operator.index(size)))
 
 
 def simplex(value: Any) -> Array:
@@ -121,7 +142,8 @@ def structured(value: Any, where: str | None = None, same_as: str | None = None,
 
     Args:
         value: all elements.
-        where: where elements have values of their own: a condition on `i`, `j`, `k`, .. and the extents `N0`, `N1`, ..
+        where: where elements have values of their own: a condition on `i`, `j`, `k`, .. and the extents `N0`, `N1`,
+            .., which are known to be equal where those of the array are.
         same_as: the right-hand side of the language's `:R`, with `ip`, `jp`, .. for the element that is repeated.
         **sizes: numbers for other names.
 
@@ -134,15 +156,13 @@ def structured(value: Any, where: str | None = None, same_as: str | None = None,
       ..##
       ...#
     """
-    rank = np.asarray(value).ndim
+    shape = np.shape(value)
 
     def put(text: str | None) -> str | None:
         if text is None:
             return None
-        import re
-
         for name, number in sizes.items():
-            text = re.sub(rf"\b{re.escape(name)}\b", str(int(number)), text)
+            text = re.sub(rf"\b{re.escape(name)}\b", str(operator.index(number)), text)
         if "\n" in text or ":" in text:
             raise InputError("a condition is one line, without a colon")
         return text
@@ -150,7 +170,8 @@ def structured(value: Any, where: str | None = None, same_as: str | None = None,
     unique = put(where)
     if unique is not None and not unique.startswith("("):
         unique = f"({unique})"
-    return _made(value, Structure("structured", rank, unique, put(same_as), equal=False))
+    is_square = len(shape) > 1 and len(set(shape)) == 1
+    return _made(value, Structure("structured", len(shape), unique, put(same_as), equal=is_square))
 
 
 class Inspection(str):

@@ -123,17 +123,24 @@ def as_origin(value: Any, origin: str | None) -> Any:
     return value
 
 
-def read_only(value: Any) -> None:
-    """Lets no one write to an array of NumPy or SciPy."""
+def _memory(value: Any) -> list[np.ndarray[Any, Any]]:
+    """The arrays of NumPy that an array of NumPy or SciPy stands in."""
     if not is_sparse(value):
         arrays = [value]
     elif value.format == "coo":
         arrays = [value.data, *value.coords]
     else:
-        arrays = [value.data, value.indices, value.indptr]
-    for one in arrays:
-        if isinstance(one, np.ndarray):
+        arrays = [getattr(value, name, None) for name in ("data", "indices", "indptr")]
+    return [one for one in arrays if isinstance(one, np.ndarray)]
+
+
+def read_only(value: Any, given: Sequence[Any] = ()) -> Any:
+    """The same array of NumPy or SciPy, which no one writes to, but for memory of what it was computed of."""
+    others = [other for one in given for other in _memory(one)]
+    for one in _memory(value):
+        if one.size and one.flags.writeable and not any(np.may_share_memory(one, other) for other in others):
             one.flags.writeable = False
+    return value
 
 
 def writable(out: Any, name: str) -> Any:

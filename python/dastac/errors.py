@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-__all__ = ["CompileError", "DastacError", "Defect", "Diagnostic", "InputError", "Label"]
+import numpy as np
+
+__all__ = ["AxisError", "CompileError", "DastacError", "Defect", "Diagnostic", "InputError", "Label"]
 
 
 class Label(NamedTuple):
@@ -34,6 +36,10 @@ class DastacError(Exception):
 
 class InputError(DastacError, ValueError):
     """Arrays, sizes or options that do not fit a program; or data that is not what its structure says."""
+
+
+class AxisError(InputError, np.exceptions.AxisError):
+    """An axis that an array does not have; also NumPy's `AxisError`, which is an `IndexError`."""
 
 
 class Defect(DastacError, RuntimeError):

@@ -52,6 +52,24 @@ METHODS: list[Callable[[Any], Any]] = [
     lambda a: np.clip(a, -0.5, 0.5),
     lambda a: np.argmin(a, axis=0),
     lambda a: np.count_nonzero(a, axis=0),
+    lambda a: a.swapaxes(0, -1),
+    lambda a: a.take([0, -1], axis=1),
+    lambda a: a.take(3),
+    lambda a: a.repeat(2, axis=0),
+    lambda a: a.repeat(2),
+    lambda a: a.cumprod(axis=1),
+    lambda a: a.compress([True, False, True], axis=0),
+    lambda a: a.argsort(axis=0, kind="stable"),
+    lambda a: a.argsort(axis=None, stable=True),
+    lambda a: a[0].searchsorted([0, 9]),
+    lambda a: a.sum(axis=0, initial=2),
+    lambda a: a.sum(axis=0, where=A > 0),
+    lambda a: a.prod(initial=2, where=A > 0),
+    lambda a: a.max(axis=1, initial=7),
+    lambda a: np.max(a, axis=1, initial=7, where=A > 0),
+    lambda a: np.min(a, initial=-7, keepdims=True),
+    lambda a: a.mean(axis=1, where=WHOLE < 3),
+    lambda a: a.any(axis=1, where=A > 0) | a.all(axis=1, where=A > 0),
 ]
 
 
@@ -91,6 +109,52 @@ def test_values_of_arrays() -> None:
     np.testing.assert_array_equal(dastac.array(sp.csr_array(A)).multiply(2).power(2).compute().toarray(), (A * 2) ** 2)
 
 
+def test_bytes_of_arrays() -> None:
+    for a in (dastac.array(A), dastac.array(sp.csr_array(A)), dastac.array(A) + 0):
+        assert (a.itemsize, a.nbytes, a.tobytes(), list(a.flat)) == (8, A.nbytes, A.tobytes(), A.ravel().tolist())
+
+
+def test_bounds_beyond_the_type() -> None:
+    for dtype, bounds in (("u1", (-1, 2)), ("i1", (0, 300)), ("i4", (-(2**40), 2**40)), ("u1", (0, 255))):
+        values = np.array([1, 5], dtype)
+        found = np.clip(dastac.array(values), *bounds)
+        assert found.dtype == values.dtype
+        np.testing.assert_array_equal(found, np.clip(values, *bounds))
+    with pytest.raises(OverflowError):
+        np.clip(dastac.array(np.array([1, 5], "u1")), 300, 400)
+
+
+def test_axes_that_are_not_there() -> None:
+    for a in (dastac.array(A), dastac.array(sp.csr_array(A))):
+        for call in (
+            lambda: a.sum(axis=2),
+            lambda: a.max(axis=(0, -3)),
+            lambda: a.transpose(0, 5),
+            lambda: a.swapaxes(0, 2),
+            lambda: a.argmax(axis=2),
+            lambda: np.mean(a, axis=-3),
+        ):
+            with pytest.raises(np.exceptions.AxisError):
+                call()
+    with pytest.raises(dastac.InputError):
+        dastac.array(A).sum(axis=2)
+
+
+def test_solvers_of_scipy() -> None:
+    linalg = pytest.importorskip("scipy.sparse.linalg")
+    dense = np.diag(np.arange(1.0, 9)) + 0.1
+    for made in (dastac.array(dense) * 1, dastac.symmetric(dense), dastac.array(sp.csr_array(dense))):
+        found, failed = linalg.cg(made, np.ones(8), rtol=1e-10)
+        assert not failed
+        np.testing.assert_allclose(dense @ found, np.ones(8))
+        np.testing.assert_allclose(linalg.eigsh(made, k=2)[0], np.linalg.eigvalsh(dense)[-2:])
+    turned = A * (1 + 2j) + 1j
+    operator = linalg.aslinearoperator(dastac.array(turned))
+    assert operator.shape == turned.shape and operator.dtype == turned.dtype
+    np.testing.assert_allclose(operator.rmatvec(np.ones(4) * 1j), turned.conj().T @ np.ones(4) * 1j)
+    np.testing.assert_allclose(operator @ A.T, turned @ A.T)
+
+
 def test_means_of_nothing() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -100,11 +164,86 @@ def test_means_of_nothing() -> None:
             np.testing.assert_array_equal(empty.mean(axis=axis), np.ones(shape).mean(axis=axis))
 
 
+#: What may share memory with the values of an array.
+PARTS: list[Callable[[Any], Any]] = [
+    *(lambda a, name=name: getattr(a, name)() for name in ("ravel", "squeeze", "diagonal", "copy")),
+    lambda a: a[1:],
+    lambda a: a[[0, 1]],
+    lambda a: a.T[1:],
+    lambda a: a.reshape(5, 4),
+    lambda a: np.flip(a, 0),
+    lambda a: np.split(a, [2])[1],
+    lambda a: np.expand_dims(a, 0),
+    lambda a: np.swapaxes(a, 0, 1),
+    lambda a: a.astype("u2")[None],
+    lambda a: next(iter(a)),
+    np.from_dlpack,
+]
+
+
+def test_copies_that_are_forbidden() -> None:
+    values = A.copy()
+    assert np.shares_memory(np.asarray(dastac.array(values), copy=False), values)
+    made = dastac.array(values) + 1
+    assert np.shares_memory(np.asarray(made, copy=False), np.asarray(made, dtype=float, copy=False))
+    assert not np.shares_memory(np.array(made), np.asarray(made))
+    for a, dtype in ((dastac.array(sp.csr_array(A)), None), (dastac.array(values), "f4"), (made, int)):
+        with pytest.raises(ValueError, match="copy=False"):
+            np.asarray(a, dtype, copy=False)
+
+
+#: Functions that write to an array, if they may.
+WRITES: list[Callable[[Any], Any]] = [
+    lambda a: np.fill_diagonal(a, 9),
+    lambda a: np.put(a, [0], 9),
+    lambda a: np.copyto(a, 9),
+    lambda a: np.copyto(dst=a, src=9),
+    lambda a: np.putmask(a, np.ones(A.shape, bool), 9),
+    lambda a: np.place(a, np.ones(A.shape, bool), [9]),
+    lambda a: np.put_along_axis(a, np.zeros((4, 1), int), 9, 1),
+    lambda a: np.add.at(a, (0, 0), 9),
+    lambda a: np.nan_to_num(a, copy=False),
+    lambda a: np.random.default_rng(1).shuffle(a),
+    lambda a: np.cumprod(A, 0, None, a),
+    lambda a: np.cumprod(A, 0, out=a),
+    lambda a: np.round(a, out=a),
+    lambda a: np.concatenate([A[:2], A[2:]], out=a),
+    lambda a: np.einsum("ij->ij", A, out=a),
+    lambda a: np.modf(A, out=(np.empty_like(A), a)),
+    lambda a: a.flat.__setitem__(0, 9),
+]
+
+
+@pytest.mark.filterwarnings("ignore:you are shuffling")
+@pytest.mark.parametrize("at", range(len(WRITES)))
+def test_arrays_are_not_written_to(at: int) -> None:
+    values = A.copy()
+    for a in (dastac.array(values), dastac.array(values) * 1, dastac.array(sp.csr_array(A)), dastac.array(values.T).T):
+        with pytest.raises((TypeError, ValueError), match="not written to|read-only|assignment"):
+            WRITES[at](a)
+        np.testing.assert_array_equal(a, A)
+    np.testing.assert_array_equal(values, A)
+
+
+def test_arrays_are_written_to_others() -> None:
+    values, order = A.copy(), np.asfortranarray(A)
+    np.copyto(values, dastac.array(A) + 1, where=dastac.array(A > 0))
+    np.testing.assert_array_equal(values, np.where(A > 0, A + 1, A))
+    np.add.at(order, ([0, 0, 1], dastac.array([1, 1, 2])), dastac.array([1.0, 2.0, 3.0]))
+    assert order[0, 1] == A[0, 1] + 3 and order[1, 2] == A[1, 2] + 3
+
+
 def test_what_is_kept_is_not_written_to() -> None:
     values = A.copy()
     for made in (dastac.array(values) + 1, dastac.array(values).prod(axis=0), dastac.array(A > 0) | (A < 0)):
         with pytest.raises(ValueError, match="read-only"):
             np.asarray(made)[...] = 3
+    for part in PARTS:
+        made = dastac.array(values) + 1
+        found = part(made)
+        with pytest.raises(ValueError, match="read-only"):
+            np.asarray(found)[...] = 3
+        np.testing.assert_array_equal(made, values + 1)
     stored = (dastac.array(sp.csr_array(A)) * 2).compute()
     with pytest.raises(ValueError, match="read-only"):
         stored.data[:] = 3

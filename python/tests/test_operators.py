@@ -239,6 +239,12 @@ def test_types_that_programs_do_not_have(dtype: str) -> None:
     assert (a @ b.T).dtype == (x @ y.T).dtype and a.sum().dtype == x.sum().dtype
     np.testing.assert_allclose(np.asarray(a @ b.T), x @ y.T)
     np.testing.assert_allclose(np.asarray(dastac.einsum("ij,ij->i", a, b)), np.einsum("ij,ij->i", x, y))
+    same(a[:, :3].trace(), x[:, :3].trace())
+    large = np.full((2, 3), 300).astype(dtype)
+    with np.errstate(over="ignore"):
+        for view in (lambda v: v[:, None, :] * v[None], lambda v: v.sum(axis=1, keepdims=True), lambda v: v[..., None]):
+            same(view(dastac.array(large)), view(large))
+            same(view(dastac.array(large) + 0), view(large))
 
 
 def test_pickles() -> None:
@@ -277,6 +283,10 @@ def test_truth_values_as_numbers() -> None:
     same(dastac.array(flags) == False, flags == False)  # noqa: E712
     same(dastac.array(numbers) != True, numbers != True)  # noqa: E712
     same(dastac.array(numbers) + True, numbers + True)
+    same(dastac.array(flags).conj(), flags.conj())
+    for other in ("a", None, ["x", "y", "z"]):
+        same(dastac.array(numbers) == other, numbers == other)
+        same(dastac.array(numbers) != other, numbers != other)
 
 
 @pytest.mark.parametrize("kind", ["csr", "csc"])

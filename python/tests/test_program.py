@@ -112,6 +112,9 @@ def test_files(tmp_path: Path) -> None:
     assert dastac.compile(file).outputs == dastac.compile(str(file)).outputs == ("y", "s")
     with pytest.raises(FileNotFoundError):
         dastac.compile(tmp_path / "none.stur")
+    for text in ("", "y(i) = x(i)", "none.stur", "y(i) = " + "x(i) + " * 1000 + "0", "\0"):
+        with pytest.raises(FileNotFoundError, match="neither the path of a file nor a program: .*:="):
+            dastac.compile(text)
 
 
 def test_errors_show_the_place() -> None:

@@ -60,6 +60,9 @@ SINGLES: dict[str, Callable[[Any], Any]] = {
     "sums": lambda a: a.sum(axis=0),
     "means": lambda a: a.mean(axis=1),
     "max": lambda a: a.max(axis=0),
+    "kept sums": lambda a: a.sum(axis=1, keepdims=True),
+    "kept max": lambda a: a.max(axis=0, keepdims=True),
+    "new axis": lambda a: a[:, None],
     "any": lambda a: a.any(axis=1),
     "all": lambda a: a.all(axis=1),
     "T": lambda a: a.T,
@@ -80,7 +83,7 @@ SINGLES: dict[str, Callable[[Any], Any]] = {
 @pytest.mark.parametrize("dtype", TYPES)
 @pytest.mark.parametrize("name", SINGLES)
 def test_singles(name: str, dtype: str) -> None:
-    if (dtype == "?" and name == "ufunc") or (dtype == "c8" and name in ("max", "astype")):
+    if (dtype == "?" and name == "ufunc") or (dtype == "c8" and name in ("max", "kept max", "astype")):
         return
     a = whole(dtype)
     for kind in (sp.csr_array, sp.csc_array, sp.coo_matrix, sp.bsr_array):
@@ -119,6 +122,57 @@ def test_large_arrays_stay_sparse(dtype: str) -> None:
     for function in (np.arccosh, lambda x: np.cumsum(x, axis=0)):
         with pytest.raises(dastac.InputError, match="needs all elements"):
             function(a)
+
+
+#: Quotients of a sparse array by a dense one that is computed of it.
+QUOTIENTS: list[Callable[[Any], Any]] = [
+    lambda a: a / a.sum(axis=1)[:, None],
+    lambda a: a / a.sum(axis=1, keepdims=True),
+    lambda a: a / (a.sum(axis=0) + 1),
+    lambda a: (a * a) / np.sqrt((a * a).sum(axis=1))[:, None],
+    lambda a: a.T / abs(a).sum(axis=0)[:, None],
+    lambda a: a / dastac.lower(np.tril(np.ones((6, 6))))[:, :5],
+]
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("at", range(len(QUOTIENTS)))
+@pytest.mark.parametrize("dtype", ["u2", "f4", "f8", "c8"])
+def test_quotients_store_what_the_sparse_array_does(dtype: str, at: int) -> None:
+    dense = whole(dtype)
+    dense[2] = 0
+    for kind in (sp.csr_array, sp.csc_array) if dtype == "f8" else (sp.csr_array,):
+        found = QUOTIENTS[at](dastac.array(kind(dense))).compute()
+        assert sp.issparse(found) and found.nnz == np.count_nonzero(dense)
+        expected = QUOTIENTS[at](dense)
+        same(found, np.where((dense.T if at == 4 else dense) == 0, np.zeros((), expected.dtype), expected))
+
+
+@pytest.mark.parametrize("dtype", ["u2", "f4", "f8", "g"])
+def test_large_rows_are_normalised(dtype: str) -> None:
+    large = (sp.random_array((100_000, 100_000), density=1e-7, format="csr", rng=1) * 100).astype(dtype)
+    a = dastac.array(large)
+    x = np.ones(100_000, dtype)
+    for made in (a / (a.sum(axis=1) + 1)[:, None], (a * 2) / (a.sum(axis=0) + 1)):
+        assert sp.issparse(made.compute()) and made.compute().nnz == large.nnz
+    np.testing.assert_allclose((a / (a.sum(axis=1) + 1)[:, None]) @ x, (s := large @ x) / (s + 1), rtol=1e-5)
+
+
+@pytest.mark.parametrize("axis", [None, 0, 1])
+@pytest.mark.parametrize("name", ["argmax", "argmin"])
+def test_places_of_what_is_not_a_number(name: str, axis: int | None) -> None:
+    dense = whole("f8")
+    for spoiled_at in ([], [(1, 1)], [(0, 2), (3, 2), (3, 4)]):
+        for at in spoiled_at:
+            dense[at] = np.nan
+        for kind in (sp.csr_array, sp.csc_array, sp.bsr_array):
+            same(getattr(dastac.array(kind(dense)), name)(axis=axis), getattr(dense, name)(axis=axis))
+
+
+def test_places_of_blocks() -> None:
+    made = sp.bsr_array(np.kron(whole("f8"), np.ones((2, 2))), blocksize=(2, 2))
+    for found, expected in zip(dastac.array(made).nonzero(), np.nonzero(made.toarray()), strict=True):
+        np.testing.assert_array_equal(found, expected)
 
 
 @pytest.mark.parametrize("op", [operator.eq, operator.ge, operator.le, operator.ne, operator.lt])

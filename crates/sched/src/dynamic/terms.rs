@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use dastac_formats::Format;
 use dastac_iterate::{Factor, Kernel, Linear, Operand, Product};
 use dastac_loops::{Function, Module, Stmt};
-use dastac_stur::infer::InferredRule;
+use dastac_stur::infer::{Inferred, InferredRule};
 use dastac_stur::program::TensorId;
 use dastac_stur::semiring::Semiring;
 
@@ -35,6 +35,43 @@ const MOST_CASES: usize = 8;
 /// Whether an operand does not store all of its elements.
 fn is_sparse(kernel: &Kernel, operand: usize) -> bool {
     kernel.operands[operand].format.levels().iter().any(|level| !level.is_full())
+}
+
+/// Whether the program says how the loops of a rule are.
+fn asks(inferred: &Inferred, rule: &InferredRule) -> bool {
+    let definition = &inferred.program.rules[rule.rule.0];
+    definition.has_order() || !definition.schedule.is_empty()
+}
+
+/// Products in as many parts as have no sparse read in common: those for one that finds an element, or none, stay
+/// together, and so do those that read nothing sparse.
+fn parted(kernel: &Kernel) -> Vec<Vec<Product>> {
+    let elements = |product: &Product| -> Vec<Factor> {
+        let factors = product.factors.iter();
+        let factors = factors.filter(|factor| is_sparse(kernel, factor.operand));
+        factors.chain(&product.absent).cloned().collect()
+    };
+    // Operands are reads: another term that reads the same tensor has an operand of its own.
+    let is_same = |one: &Factor, other: &Factor| {
+        one.operand == other.operand && one.subscripts == other.subscripts
+    };
+    let mut parts: Vec<(Vec<Factor>, Vec<Product>)> = Vec::new();
+    for product in &kernel.products {
+        let mut own = (elements(product), vec![product.clone()]);
+        let meets = |(others, _): &(Vec<Factor>, Vec<Product>)| {
+            let dense = own.0.is_empty() && others.is_empty();
+            dense || others.iter().any(|other| own.0.iter().any(|one| is_same(one, other)))
+        };
+        let (met, apart) = std::mem::take(&mut parts).into_iter().partition(meets);
+        let met: Vec<(Vec<Factor>, Vec<Product>)> = met;
+        for (elements, products) in met.into_iter().rev() {
+            own.0.extend(elements);
+            own.1.splice(0..0, products);
+        }
+        parts = apart;
+        parts.push(own);
+    }
+    parts.into_iter().map(|(_, products)| products).collect()
 }
 
 impl Dynamic<'_> {
@@ -65,12 +102,12 @@ impl Dynamic<'_> {
                 && !has_position(kernel, factor.operand)
                 && self.inferred.program.fill(walked.tensors[factor.operand]) == 0.0
         };
-        // Vectors are small whatever the loops are; and what takes minutes to compile is of no use.
-        let endless = kernel.products.len() > 2 * MOST_CASES;
-        let small = |factor: &Factor| endless || factor.subscripts.len() == 1;
         let mut copied: BTreeMap<TensorId, usize> = BTreeMap::new();
-        if kernel.products.len() > MOST_CASES {
-            for product in &kernel.products {
+        for products in parted(kernel).iter().filter(|products| products.len() > MOST_CASES) {
+            // Vectors are small whatever the loops are; and what takes minutes to compile is of no use.
+            let endless = products.len() > 2 * MOST_CASES && !asks(self.inferred, rule);
+            let small = |factor: &Factor| endless || factor.subscripts.len() == 1;
+            for product in products {
                 let chosen = |factor: &&Factor| {
                     (everywhere(product) || small(factor)) && spread(product, factor)
                 };
@@ -91,40 +128,14 @@ impl Dynamic<'_> {
         self.walked(module, stored, rule, &dense)
     }
 
-    /// A rule's products in as many parts as have no sparse element in common, or nothing if there is one part. Those
-    /// that read what is stored, or that it is not, of the same elements stay together.
+    /// The parts of a rule that may have loops of their own; nothing if there is one part, or the program asks for an
+    /// order of its loops.
     pub(super) fn terms(&self, rule: &InferredRule, walked: &Walked) -> Vec<Walked> {
-        let definition = &self.inferred.program.rules[rule.rule.0];
-        let kernel = &walked.kernel;
-        let asked = definition.has_order() || !definition.schedule.is_empty();
-        if asked || kernel.semiring != Semiring::SumTimes {
-            return Vec::new();
-        }
-        let elements = |product: &Product| -> Vec<Factor> {
-            let factors = product.factors.iter();
-            let factors = factors.filter(|factor| is_sparse(kernel, factor.operand));
-            factors.chain(&product.absent).cloned().collect()
-        };
-        let is_same = |one: &Factor, other: &Factor| {
-            one.operand == other.operand && one.subscripts == other.subscripts
-        };
-        let mut parts: Vec<(Vec<Factor>, Vec<Product>)> = Vec::new();
-        for product in &kernel.products {
-            let mut own = (elements(product), vec![product.clone()]);
-            let meets = |(others, _): &(Vec<Factor>, Vec<Product>)| {
-                let dense = own.0.is_empty() && others.is_empty();
-                dense || others.iter().any(|other| own.0.iter().any(|one| is_same(one, other)))
-            };
-            let (met, apart) = std::mem::take(&mut parts).into_iter().partition(meets);
-            let met: Vec<(Vec<Factor>, Vec<Product>)> = met;
-            for (elements, products) in met.into_iter().rev() {
-                own.0.extend(elements);
-                own.1.splice(0..0, products);
-            }
-            parts = apart;
-            parts.push(own);
-        }
-        if parts.len() < 2 {
+        let parts = parted(&walked.kernel);
+        if parts.len() < 2
+            || asks(self.inferred, rule)
+            || walked.kernel.semiring != Semiring::SumTimes
+        {
             return Vec::new();
         }
         let of = |products: Vec<Product>| {
@@ -132,7 +143,7 @@ impl Dynamic<'_> {
             own.kernel.products = products;
             own
         };
-        parts.into_iter().map(|(_, products)| of(products)).collect()
+        parts.into_iter().map(of).collect()
     }
 
     /// Fills a function with the loops of some terms, one after the other: first those of one that sets all of the
