@@ -85,8 +85,26 @@ impl Dynamic<'_> {
         module: &mut Module,
         stored: &mut Vec<Stored>,
         rule: &InferredRule,
-        walked: Walked,
+        mut walked: Walked,
     ) -> Result<Walked, SchedError> {
+        let mut dense: BTreeMap<TensorId, Operand> = BTreeMap::new();
+        loop {
+            // Where one is dense, there may be a product for all elements of another.
+            let copied = self.copied(rule, &walked);
+            if copied.is_empty() {
+                return Ok(walked);
+            }
+            for (tensor, operand) in copied {
+                let format = Format::dense(walked.kernel.operands[operand].extents.len());
+                let copy = self.stored_as(module, stored, rule, &walked, (operand, format));
+                dense.insert(tensor, copy);
+            }
+            walked = self.walked(module, stored, rule, &dense)?;
+        }
+    }
+
+    /// The tensors of which dense copies are read, with an operand that each is.
+    fn copied(&self, rule: &InferredRule, walked: &Walked) -> BTreeMap<TensorId, usize> {
         let kernel = &walked.kernel;
         let everywhere = |product: &Product| {
             !product.factors.iter().any(|factor| is_sparse(kernel, factor.operand))
@@ -99,6 +117,7 @@ impl Dynamic<'_> {
             distinct
                 && loops.len() == factor.subscripts.len()
                 && loops.iter().all(|own| product.mentions(*own))
+                && is_sparse(kernel, factor.operand)
                 && !has_position(kernel, factor.operand)
                 && self.inferred.program.fill(walked.tensors[factor.operand]) == 0.0
         };
@@ -116,16 +135,7 @@ impl Dynamic<'_> {
                 }
             }
         }
-        if copied.is_empty() {
-            return Ok(walked);
-        }
-        let mut dense: BTreeMap<TensorId, Operand> = BTreeMap::new();
-        for (tensor, operand) in copied {
-            let format = Format::dense(kernel.operands[operand].extents.len());
-            let copy = self.stored_as(module, stored, rule, &walked, (operand, format));
-            dense.insert(tensor, copy);
-        }
-        self.walked(module, stored, rule, &dense)
+        copied
     }
 
     /// The parts of a rule that may have loops of their own; nothing if there is one part, or the program asks for an
