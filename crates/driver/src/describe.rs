@@ -80,6 +80,7 @@ fn tensor_info(
         let pieces = pieces.pieces.iter().filter(|_| packed);
         pieces.map(|piece| magnitude(inferred, layout, &piece.polynomial)).collect()
     };
+    let [whole, whole_or_empty] = is_whole(inferred, layout, id);
     Ok(TensorInfo {
         name: tensor.name.clone(),
         role: role(tensor.role),
@@ -95,33 +96,27 @@ fn tensor_info(
         },
         pieces: layout.index.pieces.len().max(1),
         positions: magnitudes(&layout.index)?,
-        whole: packed && is_whole(inferred, layout, id, false),
-        whole_or_empty: packed && is_whole(inferred, layout, id, true),
+        whole: packed && whole,
+        whole_or_empty: packed && whole_or_empty,
         sizes: magnitudes(&layout.size)?,
         format,
         zero: inferred.program.zero(id),
     })
 }
 
-/// Whether a packed buffer is the dense array of the tensor's box: as large, with the same position everywhere. It may
-/// be empty for some sizes, if that is asked.
-fn is_whole(
-    inferred: &Inferred,
-    layout: &Layout,
-    id: dastac_stur::TensorId,
-    or_empty: bool,
-) -> bool {
+/// Whether a packed buffer is the dense array of the tensor's box: as large, with the same position everywhere; and
+/// whether it is that or, for some sizes, empty.
+fn is_whole(inferred: &Inferred, layout: &Layout, id: dastac_stur::TensorId) -> [bool; 2] {
     // A box whose extents are minima has no such layout.
-    let Ok(dense) = Layout::dense(inferred, id) else { return false };
+    let Ok(dense) = Layout::dense(inferred, id) else { return [false; 2] };
     let same = |own: &Piecewise, other: &Piecewise, or_empty: bool| {
         let [other] = &other.pieces[..] else { return false };
         let own = own.pieces.iter().map(|piece| &piece.polynomial);
         let mut own = own.filter(|polynomial| !or_empty || !polynomial.is_zero());
         own.next() == Some(&other.polynomial) && own.next().is_none()
     };
-    !layout.padded
-        && same(&layout.index, &dense.index, false)
-        && same(&layout.size, &dense.size, or_empty)
+    let placed = !layout.padded && same(&layout.index, &dense.index, false);
+    [false, true].map(|or_empty| placed && same(&layout.size, &dense.size, or_empty))
 }
 
 /// Where the values of a tensor come from.

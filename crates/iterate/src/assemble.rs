@@ -461,18 +461,17 @@ pub fn pattern_of(kernel: &Kernel, format: &Format, extents: &[Index]) -> Option
     if positions || !product.tests.is_empty() || !product.defined.is_empty() || open {
         return None;
     }
-    let is_dense = |format: &Format| format.levels().iter().all(|level| level.is_full());
     let factor = product.factors.iter().position(|factor| {
         let operand = &kernel.operands[factor.operand];
         let subscripts = factor.subscripts.iter().map(|subscript| subscript.as_iterator());
         operand.format == *format
-            && !is_dense(format)
+            && !format.is_full()
             && operand.extents == extents
             && subscripts.eq(kernel.head.iter().map(|at| Some(*at)))
     })?;
     let others = product.factors.iter().enumerate().filter(|(at, _)| *at != factor);
     let mut others = others.map(|(_, other)| &kernel.operands[other.operand].format);
-    others.all(is_dense).then_some(factor)
+    others.all(Format::is_full).then_some(factor)
 }
 
 /// Whether subscripts can be outside of an operand where that does not say by itself that nothing is stored.

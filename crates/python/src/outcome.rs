@@ -137,13 +137,12 @@ impl Program {
         others: &[Dense<'py>],
     ) -> PyResult<Dense<'py>> {
         let Place { at, tensor, out, packed } = *place;
-        let info = &self.tensors()[tensor.0];
-        let element = &info.element;
+        let TensorInfo { element, .. } = &self.tensors()[tensor.0];
         let shape = match packed {
             true => vec![usize::try_from(instance.facts()[tensor.0].unique)?],
             false => instance.shape(tensor).map_err(errors::of_run)?,
         };
-        let direct = packed || run::is_dense(instance, tensor, info).map_err(errors::of_run)?;
+        let direct = packed || instance.is_dense(tensor).map_err(errors::of_run)?;
         if let Some(out) = out {
             let mut read = inputs.iter().flat_map(|(_, value)| value.arrays());
             let borrowed = Array::borrow(out).filter(|array| {

@@ -62,13 +62,6 @@ pub fn run<'a, R>(
     Ok((instance.given_back(), found))
 }
 
-/// Whether a packed buffer is the dense array, at the sizes of an instance.
-pub fn is_dense(instance: &Instance<'_>, id: TensorId, tensor: &TensorInfo) -> Result<bool, Error> {
-    Ok(tensor.whole
-        || (tensor.whole_or_empty
-            && tensor.is_dense(instance.facts()[id.0].unique, &instance.shape(id)?)))
-}
-
 fn give<'a>(
     instance: &mut Instance<'a>,
     id: TensorId,
@@ -77,7 +70,7 @@ fn give<'a>(
 ) -> Result<(), Fault> {
     let name = &tensor.name;
     match value {
-        Value::Dense(array) if is_dense(instance, id, tensor)? => {
+        Value::Dense(array) if instance.is_dense(id)? => {
             let expected = instance.shape(id)?;
             let shape = dense_shape(array, expected.len());
             if shape != expected {

@@ -143,6 +143,11 @@ impl Format {
         Format { levels: vec![Level::DENSE; rank], map: IndexMap::identity(rank) }
     }
 
+    /// Whether all of its levels have all coordinates, so that it stores every element.
+    pub fn is_full(&self) -> bool {
+        self.levels.iter().all(|level| level.is_full())
+    }
+
     /// Rows, all of them, with the columns of their entries.
     pub fn csr() -> Format {
         Format { levels: vec![Level::DENSE, Level::COMPRESSED], map: IndexMap::identity(2) }

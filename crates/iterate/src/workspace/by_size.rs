@@ -36,7 +36,7 @@ pub(crate) fn is_small(
     let stored = operands
         .into_iter()
         .map(|at| &kernel.operands[at])
-        .filter(|operand| operand.format.levels().iter().any(|level| !level.is_full()))
+        .filter(|operand| !operand.format.is_full())
         .map(|operand| module.buffers[operand.values.0 as usize].size.clone());
     let all = stored.fold(Index::Const(0), |all, count| all + count);
     let for_stored = places.clone().at_most(all * Index::Const((limits.each / bytes).max(1)));

@@ -171,6 +171,21 @@ impl<'a> Instance<'a> {
         shape.map_err(|_| Error::TooLarge(fact.name.clone()))
     }
 
+    /// Whether a tensor's packed buffer is its dense array, in C order.
+    ///
+    /// # Errors
+    /// As [`Self::shape`].
+    pub fn is_dense(&self, tensor: TensorId) -> Result<bool> {
+        let info = &self.executable.program().sizes.tensors[tensor.0];
+        if info.whole || !info.whole_or_empty {
+            return Ok(info.whole);
+        }
+        let shape = self.shape(tensor)?;
+        let all = shape.iter().try_fold(1usize, |all, extent| all.checked_mul(*extent));
+        let stored = usize::try_from(self.facts[tensor.0].unique);
+        Ok(all.is_some_and(|all| stored == Ok(all)))
+    }
+
     /// The extents of a tensor.
     pub(super) fn box_of(&self, tensor: TensorId) -> Result<Vec<u64>> {
         Ok(self.shape(tensor)?.into_iter().map(|extent| extent as u64).collect())

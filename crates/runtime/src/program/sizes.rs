@@ -95,7 +95,8 @@ pub struct TensorInfo {
     /// Whether the packed buffer is the dense array of its box, in C order.
     #[serde(default)]
     pub whole: bool,
-    /// Whether it is that, or has no elements, as a result has none of which no product has: see [`Self::is_dense`].
+    /// Whether it is that, or has no elements, as a result has none of which no product has: see
+    /// [`Instance::is_dense`](crate::Instance::is_dense).
     #[serde(default)]
     pub whole_or_empty: bool,
     /// The format that the program declares, if it does.
@@ -104,15 +105,6 @@ pub struct TensorInfo {
     /// What elements are that nothing is added up for, if it is computed.
     #[serde(with = "zero_text")]
     pub zero: f64,
-}
-
-impl TensorInfo {
-    /// Whether the packed buffer, with so many elements, is the dense array of its box, in C order, with this shape.
-    pub fn is_dense(&self, elements: i64, shape: &[usize]) -> bool {
-        let all = shape.iter().try_fold(1usize, |all, extent| all.checked_mul(*extent));
-        self.whole
-            || (self.whole_or_empty && all.is_some_and(|all| usize::try_from(elements) == Ok(all)))
-    }
 }
 
 /// A number as text: JSON has none for infinities.

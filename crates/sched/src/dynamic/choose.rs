@@ -116,12 +116,11 @@ impl Dynamic<'_> {
         }
         // Loops that only dense tensors vary with are inside of all others: what is added there are whole rows.
         let products = || kernel.products.iter();
-        let dense = |at: usize| {
-            products().any(|product| product.mentions(at))
-                && !products().any(|product| walks(kernel, product, at))
+        let dense = |at: &usize| {
+            products().any(|product| product.mentions(*at))
+                && !products().any(|product| walks(kernel, product, *at))
         };
-        let outer = |at: &usize| !dense(*at);
-        let (outer, inner): (Vec<usize>, Vec<usize>) = kernel.head.iter().copied().partition(outer);
+        let (inner, outer): (Vec<usize>, Vec<usize>) = kernel.head.iter().copied().partition(dense);
         walked.kernel.order = outer.into_iter().chain(others()).chain(inner).collect();
         self.follow(module, stored, rule, walked, &|kernel, operand| {
             let mut absent = kernel.products.iter().flat_map(|product| &product.absent);

@@ -161,12 +161,14 @@ pub(super) fn outside_of_pairs(kernel: &Kernel) -> Option<Vec<usize>> {
         .then(|| outer.iter().copied().chain(sums).chain(inner.iter().copied()).collect())
 }
 
+/// Whether an operand does not store all of its elements.
+pub(super) fn is_sparse(kernel: &Kernel, operand: usize) -> bool {
+    !kernel.operands[operand].format.is_full()
+}
+
 /// The factors of a product whose elements are not all stored.
 fn sparse<'a>(kernel: &'a Kernel, product: &'a Product) -> impl Iterator<Item = &'a Factor> {
-    product.factors.iter().filter(|factor| {
-        let format = &kernel.operands[factor.operand].format;
-        format.levels().iter().any(|level| !level.is_full())
-    })
+    product.factors.iter().filter(|factor| is_sparse(kernel, factor.operand))
 }
 
 /// Whether elements that a product reads, or misses, of a tensor that does not store all vary with an iterator.
@@ -254,9 +256,7 @@ fn is_walked(kernel: &Kernel, (plain, outer): (&[usize], &[usize])) -> bool {
 /// How many operands keep loops from an order.
 fn copies(kernel: &Kernel, order: &[usize]) -> usize {
     let kernel = Kernel { order: order.to_vec(), ..kernel.clone() };
-    let has_levels =
-        |at: &usize| kernel.operands[*at].format.levels().iter().any(|level| !level.is_full());
-    let operands = (0..kernel.operands.len()).filter(has_levels);
+    let operands = (0..kernel.operands.len()).filter(|at| is_sparse(&kernel, *at));
     operands.filter(|at| contradicts(&kernel, *at, order.len())).count()
 }
 

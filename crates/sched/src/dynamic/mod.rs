@@ -54,15 +54,14 @@ impl Dynamic<'_> {
         let walked = self.walked(module, stored, rule, &BTreeMap::new())?;
         let walked = self.densely(module, stored, rule, walked)?;
         let terms = self.terms(rule, &walked);
+        if terms.is_empty() {
+            let (set, walked) = self.nest((module, stored, function), rule, walked, true)?;
+            return Ok((set, vec![walked]));
+        }
         let mut whole = (module.clone(), stored.clone(), function.clone());
         let into = (&mut whole.0, &mut whole.1, &mut whole.2);
         let one = self.nest(into, rule, walked, true);
-        let apart = match &one {
-            Ok(_) => joins_terms(&whole.2.body),
-            Err(_) => true,
-        };
-        if apart
-            && !terms.is_empty()
+        if !one.as_ref().is_ok_and(|_| !joins_terms(&whole.2.body))
             && let Ok(found) = self.in_terms((module, stored, function), rule, terms)
         {
             return Ok(found);

@@ -370,10 +370,7 @@ impl<'a> Translation<'a> {
         at: usize,
         factor: Option<&Factor>,
     ) -> Result<bool, SchedError> {
-        let full = |factor: &Factor| {
-            let levels = self.operands[factor.operand].1.format.levels();
-            levels.iter().all(|level| level.is_full())
-        };
+        let full = |factor: &Factor| self.operands[factor.operand].1.format.is_full();
         if !factor.is_some_and(full) {
             return Ok(false);
         }

@@ -14,6 +14,7 @@ use dastac_stur::program::TensorId;
 use dastac_stur::semiring::Semiring;
 
 use super::choose::has_position;
+use super::gather::is_sparse;
 use super::operands::Stored;
 use super::walked::{Dynamic, Walked};
 use crate::SchedError;
@@ -31,11 +32,6 @@ pub(super) fn joins_terms(body: &[Stmt]) -> bool {
 
 /// More ways than these in which elements are stored or not are too much code.
 const MOST_CASES: usize = 8;
-
-/// Whether an operand does not store all of its elements.
-fn is_sparse(kernel: &Kernel, operand: usize) -> bool {
-    kernel.operands[operand].format.levels().iter().any(|level| !level.is_full())
-}
 
 /// Whether the program says how the loops of a rule are.
 fn asks(inferred: &Inferred, rule: &InferredRule) -> bool {
@@ -162,30 +158,20 @@ impl Dynamic<'_> {
         &self,
         (module, stored, function): (&mut Module, &mut Vec<Stored>, &mut Function),
         rule: &InferredRule,
-        mut terms: Vec<Walked>,
+        terms: Vec<Walked>,
     ) -> Result<(bool, Vec<Walked>), SchedError> {
-        let (mut all, mut copies, mut own) = (module.clone(), stored.clone(), function.clone());
-        let mut body = Vec::new();
-        let mut found = Vec::new();
-        for at in 0..terms.len() {
-            let mut trial = (all.clone(), copies.clone(), own.clone());
-            let into = (&mut trial.0, &mut trial.1, &mut trial.2);
-            if let (true, walked) = self.nest(into, rule, terms[at].clone(), true)? {
-                body.append(&mut trial.2.body);
-                (all, copies, own) = trial;
-                found.push(walked);
-                terms.remove(at);
-                break;
-            }
-        }
-        let set = !found.is_empty();
+        let (mut body, mut found, mut set) = (Vec::new(), Vec::new(), false);
         for term in terms {
-            let into = (&mut all, &mut copies, &mut own);
-            found.push(self.nest(into, rule, term, false)?.1);
-            body.append(&mut own.body);
+            let (sets, walked) = self.nest((module, stored, function), rule, term, !set)?;
+            let own = std::mem::take(&mut function.body);
+            match sets {
+                true => drop(body.splice(0..0, own)),
+                false => body.extend(own),
+            }
+            set |= sets;
+            found.push(walked);
         }
-        own.body = body;
-        (*module, *stored, *function) = (all, copies, own);
+        function.body = body;
         Ok((set, found))
     }
 }
