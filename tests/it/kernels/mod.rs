@@ -108,7 +108,7 @@ fn random_rules_agree_with_the_reference() {
 }
 
 /// Code of more statements takes minutes to compile: the command line has a limit of time for it.
-const MOST_STATEMENTS: usize = 5_000;
+const MOST_STATEMENTS: usize = 20_000;
 
 /// Compiles and runs the case of a seed.
 fn case(seed: u64) -> Outcome {
