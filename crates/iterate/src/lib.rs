@@ -14,6 +14,7 @@ mod builder;
 mod compile;
 mod conditions;
 mod conversion;
+mod diagonals;
 mod extents;
 mod graph;
 mod join_segments;
@@ -38,6 +39,7 @@ mod workspace;
 pub use assemble::{Assembly, Structure, appending, assemble, assembly, is_assembled, pattern_of};
 pub use bounds::{Bound, Bounds, Term};
 pub use compile::{Filled, compile, fill, obstacle};
+pub use diagonals::along_diagonals;
 pub use graph::order;
 pub use kernel::{
     Factor, Gathers, IterateError, Kernel, Kind, Limits, Linear, MOST_CURSORS, Operand, Product,

@@ -27,8 +27,8 @@ use std::collections::BTreeMap;
 
 use dastac_formats::Format;
 use dastac_iterate::{
-    Assembly, IterateError, Kernel, Operand, Structure, Walks, Works, assembly, fill, is_assembled,
-    obstacle, on_levels, pattern_of,
+    Assembly, IterateError, Kernel, Operand, Structure, Walks, Works, along_diagonals, assembly,
+    fill, is_assembled, obstacle, on_levels, pattern_of,
 };
 use dastac_loops::{Function, Index, Module};
 use dastac_stur::infer::InferredRule;
@@ -93,8 +93,13 @@ impl Dynamic<'_> {
         }
         let refused = |error| refused(self.inferred, rule, &walked, &error);
         let sets = sets && walked.covered;
-        let filled = fill(function, module, &walked.kernel, sets).map_err(refused)?;
-        walked.kernel = on_levels(&walked.kernel).map_err(refused)?;
+        let mut kernel = on_levels(&walked.kernel).map_err(refused)?;
+        // Loops that the user wants are those of the rule's iterators.
+        if !self.inferred.program.rules[rule.rule.0].has_order() {
+            along_diagonals(&mut kernel);
+        }
+        let filled = fill(function, module, &kernel, sets).map_err(refused)?;
+        walked.kernel = kernel;
         walked.walks = filled.walks;
         if !self.inferred.program.is_dynamic(rule.rule) {
             shift::back(function, &walked.lowers);

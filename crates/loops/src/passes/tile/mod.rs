@@ -29,6 +29,7 @@
 
 mod accesses;
 mod block_sums;
+mod block_updates;
 mod choose_tiles;
 mod cut_choices;
 mod few;
@@ -90,6 +91,7 @@ pub const TILE: Sequence = Sequence {
         "pack-operands",
         "peel-borders",
         "fuse-statements",
+        "block-updates",
         "strides",
         "strip-mine",
         "split-index-sets",
@@ -158,6 +160,16 @@ pub(super) const PASSES: &[Pass] = &[
                     C[p(jd) + i] = sum(kd = 0 to jd + 1) A[p(kd) + i] * B[p(jd - kd) + kd + i] } }",
         },
         run: follow_diagonals::run,
+    },
+    Pass {
+        name: "block-updates",
+        about: "compute blocks of elements to the end, where a loop adds to all of them again and again",
+        example: Example {
+            before: "for p = 0 to M { parallel i = max(0, p - 4) to N { y[i] += v[N * p + i] } }",
+            after: "parallel ib = 0 to N step 1024 { for p = 0 to M { \
+                    parallel i = max(0, p - 4, ib) to min(N, ib + 1024) { y[i] += v[N * p + i] } } }",
+        },
+        run: block_updates::run,
     },
     Pass {
         name: "fuse-statements",

@@ -1,0 +1,113 @@
+//! Blocks of elements are computed to the end before the next, where a loop adds to all of them again and again.
+//!
+//! A tensor that is stored by diagonals, or in padded rows side by side, is walked one diagonal after the other: each
+//! adds to all elements of the result, which then come from memory as often as there are diagonals, and threads would
+//! meet after each. In a block the elements stay in the first cache, and threads share the blocks.
+//!
+//! Before -> after: `for p = a to b { parallel i = max(0, d[p]) to min(N, e[p]) { y[i] += v[N * p + i] } }` -> `parallel
+//! t = 0 to N step 1024 { for p = a to b { parallel i = max(0, d[p], t) to min(N, e[p], t + 1024) { .. } } }`.
+
+use super::walk::each_statement;
+use crate::ir::*;
+use crate::passes::Context;
+
+/// The part of the first cache that a block takes.
+const PART: i64 = 4;
+
+/// The pass.
+pub(crate) fn run(module: &mut Module, context: &Context<'_>) {
+    if !context.machine.has_threads() {
+        return;
+    }
+    each_statement(module, context, |walk, stmt| {
+        if walk.inside {
+            return None;
+        }
+        let updates = Updates::of(stmt)?;
+        let (lower, upper) = updates.range()?;
+        let bytes: i64 = updates.stores.iter().map(|store| walk.element_bytes(store)).sum();
+        // So many elements are a block.
+        let size = (walk.machine.l1 / PART / bytes.max(1)).max(walk.machine.vector_bytes);
+        let block = walk.fresh(updates.elements.var, "b");
+        let (begin, end) = (Index::Var(block), Index::Var(block) + size);
+        let within = For {
+            lower: with(&updates.elements.lower, begin),
+            upper: with(&updates.elements.upper, end),
+            ..updates.elements.clone()
+        };
+        let mut body = Stmt::For(within);
+        for around in updates.loops.iter().rev() {
+            body = Stmt::For(For { body: vec![body], ..(*around).clone() });
+        }
+        let (step, mark) = (size, Mark::THREADS);
+        Some(vec![Stmt::For(For { var: block, lower, upper, step, mark, body: vec![body] })])
+    });
+}
+
+/// Loops around one that adds to elements of which each iteration has its own.
+struct Updates<'a> {
+    loops: Vec<&'a For>,
+    elements: &'a For,
+    stores: Vec<&'a Store>,
+}
+
+impl<'a> Updates<'a> {
+    /// Of loops of which each has nothing but the next in it.
+    fn of(stmt: &'a Stmt) -> Option<Updates<'a>> {
+        let mut loops = Vec::new();
+        let mut inner = stmt;
+        let elements = loop {
+            let Stmt::For(one) = inner else { return None };
+            match one.mark {
+                Mark::Sequential => loops.push(one),
+                Mark::Parallel(_) if one.step == 1 => break one,
+                _ => return None,
+            }
+            let [only] = &one.body[..] else { return None };
+            inner = only;
+        };
+        let mut updates = Updates { loops, elements, stores: Vec::new() };
+        let all = elements.body.iter().all(|stmt| updates.adds(stmt));
+        (all && !updates.loops.is_empty() && !updates.stores.is_empty()).then_some(updates)
+    }
+
+    /// Whether a statement only adds to elements that the loops around do not tell apart; its stores are kept.
+    fn adds(&mut self, stmt: &'a Stmt) -> bool {
+        match stmt {
+            Stmt::Store(store) => {
+                let apart = self.loops.iter().any(|around| store.index.mentions(around.var));
+                let own = store.index.mentions(self.elements.var);
+                let reads = |store: &Store| {
+                    let mut reads = false;
+                    store.value.visit(&mut |value| {
+                        reads |= matches!(value, Value::Load(buffer, _) if *buffer == store.buffer);
+                    });
+                    reads
+                };
+                let adds = store.mode != StoreMode::Set && own && !apart && !reads(store);
+                self.stores.push(store);
+                adds
+            }
+            Stmt::If(inner) => {
+                let mut all = inner.then.iter().chain(&inner.otherwise);
+                all.all(|stmt| self.adds(stmt))
+            }
+            _ => false,
+        }
+    }
+
+    /// The bounds of the elements that hold in all iterations of the loops around.
+    fn range(&self) -> Option<(Vec<Index>, Vec<Index>)> {
+        let fixed = |bounds: &[Index]| {
+            let free = |bound: &&Index| self.loops.iter().all(|around| !bound.mentions(around.var));
+            let bounds: Vec<Index> = bounds.iter().filter(free).cloned().collect();
+            (!bounds.is_empty()).then_some(bounds)
+        };
+        Some((fixed(&self.elements.lower)?, fixed(&self.elements.upper)?))
+    }
+}
+
+/// Bounds with one more.
+fn with(bounds: &[Index], bound: Index) -> Vec<Index> {
+    bounds.iter().cloned().chain([bound]).collect()
+}
