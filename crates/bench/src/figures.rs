@@ -60,6 +60,8 @@ pub enum Figure {
     WorkspaceKinds,
     /// Convolutions of inputs whose patterns are no random ones, over loop orders.
     SparseImages,
+    /// Sparse matrices in formats that their entries choose.
+    Formats,
     /// Kernels over structured operands beside a dense matrix product, or random ones.
     Structured,
     /// Rows of sparse matrices on cores inside of memory, handed out in several ways.
@@ -91,6 +93,7 @@ pub const FIGURES: &[(&str, Figure)] = &[
     ("sparse-filters", Figure::SparseFilters),
     ("sparse-network", Figure::SparseNetwork),
     ("sparse-images", Figure::SparseImages),
+    ("formats-spmv", Figure::Formats),
     ("workspace-spgemm", Figure::WorkspaceProducts),
     ("workspace-discordant", Figure::WorkspaceDiscordant),
     ("workspace-kinds", Figure::WorkspaceKinds),
@@ -141,6 +144,7 @@ pub fn jobs(figure: Figure, scope: &Scope) -> Vec<Job> {
         Figure::SparseFilters => sparse::layers::pruned(scope),
         Figure::SparseNetwork => sparse::network::jobs(scope),
         Figure::SparseImages => sparse::images::jobs(scope),
+        Figure::Formats => sparse::formats::jobs(scope),
         Figure::WorkspaceProducts => workspaces::products(scope),
         Figure::WorkspaceDiscordant => workspaces::discordant(scope),
         Figure::WorkspaceKinds => workspaces::kinds::jobs(scope),

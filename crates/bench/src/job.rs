@@ -155,6 +155,7 @@ impl Job {
             system: system.clone(),
             detail: String::new(),
             peak: None,
+            prepared: None,
             outcome: Outcome::Gap { reason: reason.into() },
         };
         CaseResults { systems: self.systems.iter().map(gap).collect(), ..self.case() }
@@ -204,7 +205,13 @@ pub fn measure_apart(program: &Path, job: &Job, limit: Duration) -> CaseResults 
             Some((name, reason)) if name != "dastac" && job.systems.contains(&name) => {
                 job.systems.retain(|system| *system != name);
                 let outcome = Outcome::Gap { reason };
-                gaps.push(Measured { system: name, detail: String::new(), peak: None, outcome });
+                gaps.push(Measured {
+                    system: name,
+                    detail: String::new(),
+                    peak: None,
+                    prepared: None,
+                    outcome,
+                });
             }
             _ => {
                 case.systems.extend(gaps);

@@ -1,5 +1,6 @@
 //! Patterns: which elements of a measured input are stored.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use dastac_formats::io::{Contents, Data, ReadOptions, read};
@@ -30,6 +31,13 @@ pub enum Pattern {
     Permuted(u64),
     /// A matrix with all elements that are at most so far from the diagonal.
     Full(u64),
+    /// A matrix of which so many diagonals, anywhere but the main one among them, have this part of their elements.
+    Diagonals {
+        /// How many.
+        count: u64,
+        /// The part.
+        part: f64,
+    },
     /// A matrix that a file holds.
     File(PathBuf),
     /// The pattern of a matrix that a file holds, with random values: a factor of a product with itself, or with its
@@ -116,6 +124,7 @@ impl Pattern {
                 *entries
             }
             Pattern::Full(width) => shape[0].saturating_mul(2 * width + 1),
+            Pattern::Diagonals { count, .. } => shape[0].saturating_mul(*count),
             _ => 0,
         };
         check_memory(&format!("the random entries of `{name}`"), u128::from(wanted) * 24)?;
@@ -142,6 +151,7 @@ impl Pattern {
                     columns.flat_map(move |column| [row, column])
                 })
                 .collect(),
+            Pattern::Diagonals { count, part } => on_diagonals(&shape, (*count, *part), rng),
             Pattern::Factor { file, second } => of_factor(file, *second)?,
             Pattern::Filters { path, window, first } => of_filters(path, *window, *first)?,
             Pattern::Strokes(count) => {
@@ -162,6 +172,25 @@ fn in_band(shape: &[u64], width: u64, rng: &mut impl Rng) -> [u64; 2] {
     let row = rng.random_range(0..shape[0]);
     let first = row.saturating_sub(width).min(shape[1] - 1);
     [row, rng.random_range(first..=(row + width).clamp(first, shape[1] - 1))]
+}
+
+/// Places on some diagonals.
+fn on_diagonals(shape: &[u64], (count, part): (u64, f64), rng: &mut impl Rng) -> Vec<u64> {
+    let mut distances = BTreeSet::from([0]);
+    let (rows, columns) = (shape[0] as i64, shape[1] as i64);
+    let count = count.min((rows + columns - 1).max(0) as u64) as usize;
+    while distances.len() < count {
+        distances.insert(rng.random_range(1 - rows..columns));
+    }
+    let mut places = Vec::new();
+    for row in 0..rows {
+        for column in distances.iter().map(|distance| row + distance) {
+            if (0..columns).contains(&column) && rng.random::<f64>() < part {
+                places.extend([row as u64, column as u64]);
+            }
+        }
+    }
+    places
 }
 
 /// A place in a quarter of a quarter of ..

@@ -162,6 +162,9 @@ pub struct Measured {
     /// Bytes that it took at a time while it computed, beyond those that were there before: only for sparse results.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub peak: Option<f64>,
+    /// Nanoseconds that it took to bring its inputs into a form of its own, if that is told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prepared: Option<f64>,
     /// What came out.
     #[serde(flatten)]
     pub outcome: Outcome,
@@ -316,6 +319,7 @@ pub(crate) mod tests {
                 system: system.into(),
                 detail: if system == "mkl" { "gemm".into() } else { String::new() },
                 peak: None,
+                prepared: None,
                 outcome,
             };
             let case = CaseResults {

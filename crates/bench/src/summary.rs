@@ -21,6 +21,10 @@ pub const SPARSE_MARKERS: [&str; 2] =
 pub const NETWORK_MARKERS: [&str; 2] =
     ["<!-- bench network: begin -->", "<!-- bench network: end -->"];
 
+/// What is written of formats that are chosen stands between these.
+pub const FORMATS_MARKERS: [&str; 2] =
+    ["<!-- bench formats: begin -->", "<!-- bench formats: end -->"];
+
 /// The days since 1970 as a date.
 pub fn date(seconds: u64) -> String {
     // Civil from days (H. Hinnant): years begin in March.
@@ -265,6 +269,27 @@ pub fn network(results: &Results) -> Option<String> {
     goals.retain(|goal| !goal.rows.is_empty());
     if !goals.is_empty() {
         write_goals(&mut text, "Goals of pruned layers", &goals);
+    }
+    Some(text)
+}
+
+/// The text between [`FORMATS_MARKERS`]; `None` if no chosen format was measured.
+pub fn formats(results: &Results) -> Option<String> {
+    let (headings, rows) = sparse::formats::table(results);
+    if rows.is_empty() {
+        return None;
+    }
+    let mut text = measured_on(&results.machine);
+    let _ = writeln!(
+        text,
+        "\nThe chosen format's medians in milliseconds, and the times of others over them; how long it took to choose \
+         and to make it, and after how many products that has paid for itself.\n"
+    );
+    write_table(&mut text, &headings, &rows);
+    let mut goals = sparse::formats::goals(results);
+    goals.retain(|goal| !goal.rows.is_empty());
+    if !goals.is_empty() {
+        write_goals(&mut text, "Goals of chosen formats", &goals);
     }
     Some(text)
 }

@@ -17,6 +17,10 @@ pub trait System {
     fn detail(&self) -> String {
         String::new()
     }
+    /// How long it took to bring its inputs into a form of its own, if that is told.
+    fn prepared(&self) -> Option<Duration> {
+        None
+    }
     /// Computes once; how long that took. Inputs that the system has not laid out for itself are those of `shared`.
     ///
     /// # Errors

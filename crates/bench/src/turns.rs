@@ -67,12 +67,14 @@ pub(super) struct Candidate {
     right: bool,
     first: Duration,
     peak: Option<f64>,
+    prepared: Option<Duration>,
     samples: Vec<Sample>,
 }
 
 impl Candidate {
     pub(super) fn new(name: String, made: Result<Box<dyn System>, String>) -> Candidate {
         let detail = made.as_ref().map(|system| system.detail()).unwrap_or_default();
+        let prepared = made.as_ref().ok().and_then(|system| system.prepared());
         Candidate {
             name,
             detail,
@@ -81,6 +83,7 @@ impl Candidate {
             right: true,
             first: Duration::ZERO,
             peak: None,
+            prepared,
             samples: Vec::new(),
         }
     }
@@ -113,7 +116,8 @@ impl Candidate {
             (Ok(_), Some(time)) if self.right => Outcome::Time { time, error: self.error },
             (Ok(_), Some(time)) => Outcome::Wrong { time, error: self.error },
         };
-        Measured { system: self.name, detail: self.detail, peak: self.peak, outcome }
+        let prepared = self.prepared.map(|time| time.as_nanos() as f64);
+        Measured { system: self.name, detail: self.detail, peak: self.peak, prepared, outcome }
     }
 }
 

@@ -216,6 +216,7 @@ fn reports(results: &Results, args: &BenchArgs) -> Result<String> {
             (summary::MARKERS, tables),
             (summary::SPARSE_MARKERS, summary::sparse(results)),
             (summary::NETWORK_MARKERS, summary::network(results)),
+            (summary::FORMATS_MARKERS, summary::formats(results)),
         ];
         summarise(path, parts)?;
     }

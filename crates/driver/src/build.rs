@@ -24,6 +24,8 @@ pub struct BuildOptions {
     pub checked: bool,
     /// Execute the loops as they are: no tiles for registers and caches.
     pub untiled: bool,
+    /// How much code is optimised.
+    pub opt_level: OptLevel,
     /// The kind of machine.
     pub target: Arc<dyn Target>,
     /// What passes decide by in place of what the target says of its machine.
@@ -39,6 +41,7 @@ impl Default for BuildOptions {
             parallel: false,
             checked: false,
             untiled: false,
+            opt_level: OptLevel::default(),
             target: targets::host(),
             machine: None,
             sizes: Vec::new(),
@@ -57,8 +60,8 @@ impl BuildOptions {
 
     /// What the target is asked for.
     pub fn code(&self) -> CodeOptions {
-        let BuildOptions { parallel, checked, untiled, .. } = *self;
-        CodeOptions { parallel, checked, untiled, ..CodeOptions::default() }
+        let BuildOptions { parallel, checked, untiled, opt_level, .. } = *self;
+        CodeOptions { parallel, checked, untiled, opt_level, ..CodeOptions::default() }
     }
 
     /// What the target is asked for where loops stay untiled and less optimisation is enough, as in copies between

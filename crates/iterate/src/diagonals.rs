@@ -8,6 +8,7 @@ use dastac_formats::Level;
 use dastac_loops::{Index, VarId};
 
 use super::kernel::{Factor, Kernel, Linear, Product};
+use super::space::simplified;
 
 /// The sum that a level stores, and the iterator that it replaces.
 struct Diagonal {
@@ -100,18 +101,21 @@ impl Diagonal {
         let by = self.sum.coefficient(self.replaced);
         let others = self.sum.terms().iter().filter(|(at, _)| *at != self.replaced);
         let others = others.map(|(at, factor)| (*at, -by * factor));
-        Linear::new(others.chain([(iterator, by)]), self.sum.constant.clone() * -by)
+        let constant = simplified(self.sum.constant.clone() * -by);
+        Linear::new(others.chain([(iterator, by)]), constant)
     }
 
     /// Replaces the iterator, whose `last` value is given, in a product.
     fn apply(&self, product: &mut Product, iterator: usize, last: Index) {
         let value = self.value(iterator);
+        let replaced = |linear: &Linear| {
+            let mut new = linear.replaced(self.replaced, &value);
+            new.constant = simplified(new.constant);
+            new
+        };
         let factors = product.factors.iter_mut().flat_map(|factor| &mut factor.subscripts);
         for linear in factors.chain(&mut product.conditions) {
-            *linear = match *linear == self.sum {
-                true => Linear::iterator(iterator),
-                false => linear.replaced(self.replaced, &value),
-            };
+            *linear = replaced(linear);
         }
         let own = Index::Var(VarId(self.replaced as u32));
         let index = value.terms().iter().fold(value.constant.clone(), |sum, (at, by)| {
@@ -124,7 +128,8 @@ impl Diagonal {
         for test in &mut product.tests {
             *test = test.rebuild(&leaf);
         }
-        let rest = value.times(-1).plus(&Linear::new([], last));
+        let mut rest = value.times(-1).plus(&Linear::new([], last));
+        rest.constant = simplified(rest.constant);
         product.conditions.extend([value, rest]);
     }
 }

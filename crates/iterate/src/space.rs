@@ -10,7 +10,7 @@
 //! `4 * j0 + j1 < N`
 
 use dastac_formats::format::{Format, LevelExpr};
-use dastac_loops::{Index, VarId};
+use dastac_loops::{Index, VarId, linear};
 
 use super::extents::{level_extent, range, with_functions};
 use super::kernel::{IterateError, Kernel, Linear, Operand, Product};
@@ -138,7 +138,7 @@ fn subscript(
     }
     let (low, _) = range(expr, &operand.extents);
     if let Some(sum) = expr.linear() {
-        let constant = Index::Const(sum.constant) - low;
+        let constant = simplified(Index::Const(sum.constant) - low);
         let terms = sum.terms.into_iter().map(|(at, by)| subscripts[at].times(by));
         return terms.fold(Linear::new([], constant), |sum, term| sum.plus(&term));
     }
@@ -148,6 +148,11 @@ fn subscript(
     let alone = expr.renamed(0);
     let part = split.and_then(|split| split.parts.iter().find(|part| part.expr == alone));
     part.map_or(Linear::new([], Index::Const(0)), |part| Linear::iterator(part.iterator))
+}
+
+/// An expression with each of its symbols once, if it is linear.
+pub(super) fn simplified(index: Index) -> Index {
+    linear::Linear::of(&index).map_or(index, |sum| sum.to_index())
 }
 
 /// The iterators that operands' index maps divide; the kernel gets those that replace them.

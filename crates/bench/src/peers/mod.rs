@@ -2,6 +2,7 @@
 //! libraries, Python packages, and TACO.
 
 mod blas;
+mod chosen;
 mod convolution;
 mod eigen;
 mod einsum;
@@ -65,6 +66,12 @@ pub const SYSTEMS: &[About] = &[
         name: "large",
         label: "dastac, large blocks",
         about: "blocks for caches of four times the size",
+        peer: false,
+    },
+    About {
+        name: "auto",
+        label: "dastac, chosen format",
+        about: "the format that the matrix's entries choose",
         peer: false,
     },
     About {
@@ -175,6 +182,7 @@ pub(super) fn system(request: Request<'_>) -> Ready {
         "untiled" | "inputs" | "dense" | "small" | "large" | "search" | "locate" => {
             variant::system(request)
         }
+        "auto" => chosen::system(request),
         "c-packed" | "c-inputs" | "c-dense" => loops::system(request),
         "mkl" if matches!(request.job.call, Some(Call::SparseVector | Call::SparseMatrix)) => {
             sparse::mkl(request)

@@ -33,6 +33,6 @@ pub(crate) fn measure(job: &Job) -> Result<CaseResults, Error> {
         }
     };
     let (system, detail) = ("dastac".into(), "simulated".into());
-    case.systems.push(Measured { system, detail, peak: None, outcome });
+    case.systems.push(Measured { system, detail, peak: None, prepared: None, outcome });
     Ok(case)
 }

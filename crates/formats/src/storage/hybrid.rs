@@ -116,14 +116,13 @@ fn measured(measure: &Measure, entries: &Entries) -> Vec<f64> {
 
 /// What a query answers for the group of each entry.
 fn answers(entries: &Entries, aggregate: Aggregate, groups: &[LevelExpr]) -> Vec<f64> {
-    let key = |entry: usize| -> Vec<i128> {
-        let coordinates = entries.at(entry);
-        groups.iter().map(|expr| expr.value(&|at| i128::from(coordinates[at]))).collect()
+    let keys = keys(entries, groups);
+    let numbers: Vec<f64> = match aggregate {
+        Aggregate::Count => Vec::new(),
+        _ => entries.values().numbers().map(real).collect(),
     };
-    let keys: Vec<Vec<i128>> = (0..entries.len()).map(key).collect();
-    let numbers: Vec<f64> = entries.values().numbers().map(real).collect();
     let mut order: Vec<usize> = (0..entries.len()).collect();
-    order.sort_by(|one, other| keys[*one].cmp(&keys[*other]));
+    order.sort_by_key(|entry| keys[*entry]);
     let mut answers = vec![0.0; entries.len()];
     for group in order.chunk_by(|one, other| keys[*one] == keys[*other]) {
         let own = group.iter().map(|entry| numbers[*entry]);
@@ -137,4 +136,38 @@ fn answers(entries: &Entries, aggregate: Aggregate, groups: &[LevelExpr]) -> Vec
         group.iter().for_each(|entry| answers[*entry] = answer);
     }
     answers
+}
+
+/// The group of each entry, as a number: entries of which all expressions have the same values have the same one.
+fn keys(entries: &Entries, groups: &[LevelExpr]) -> Vec<u64> {
+    let mut keys = vec![0; entries.len()];
+    let mut count: u64 = 1;
+    for expr in groups {
+        let value = |entry: usize| {
+            let coordinates = entries.at(entry);
+            expr.value(&|at| i128::from(coordinates[at]))
+        };
+        let values: Vec<i128> = (0..entries.len()).map(value).collect();
+        let (Some(least), Some(most)) = (values.iter().min(), values.iter().max()) else { break };
+        let extent = most.checked_sub(*least).and_then(|range| u64::try_from(range + 1).ok());
+        match extent.and_then(|extent| Some((extent, count.checked_mul(extent)?))) {
+            Some((extent, all)) => {
+                let digit = |value: &i128| (value - least) as u64;
+                let each = keys.iter_mut().zip(&values);
+                each.for_each(|(key, value)| *key = *key * extent + digit(value));
+                count = all;
+            }
+            // Too many for one number: those that there are get new ones.
+            None => {
+                let mut known: Vec<(u64, i128)> = keys.iter().copied().zip(values).collect();
+                let each = known.clone();
+                known.sort_unstable();
+                known.dedup();
+                let number = |pair: &(u64, i128)| known.partition_point(|one| one < pair) as u64;
+                keys = each.iter().map(number).collect();
+                count = known.len() as u64;
+            }
+        }
+    }
+    keys
 }

@@ -6,6 +6,10 @@
 //!
 //! Before -> after: `for p = a to b { parallel i = max(0, d[p]) to min(N, e[p]) { y[i] += v[N * p + i] } }` -> `parallel
 //! t = 0 to N step 1024 { for p = a to b { parallel i = max(0, d[p], t) to min(N, e[p], t + 1024) { .. } } }`.
+//!
+//! Where each loop goes over all elements, they change places, and what is added is a sum: `for p = a to b { parallel i
+//! = 0 to N { if c[p * N + i] < N { y[i] += v[p * N + i] } } }` -> `parallel i = 0 to N { y[i] += sum(p = a to b if c[p
+//! * N + i] < N) v[p * N + i] }`.
 
 use super::walk::each_statement;
 use crate::ir::*;
@@ -24,6 +28,9 @@ pub(crate) fn run(module: &mut Module, context: &Context<'_>) {
             return None;
         }
         let updates = Updates::of(stmt)?;
+        if let Some(sums) = updates.summed() {
+            return Some(vec![sums]);
+        }
         let (lower, upper) = updates.range()?;
         let bytes: i64 = updates.stores.iter().map(|store| walk.element_bytes(store)).sum();
         // So many elements are a block.
@@ -94,6 +101,47 @@ impl<'a> Updates<'a> {
             }
             _ => false,
         }
+    }
+
+    /// The elements outside, if their range is the same in all iterations of the loops around.
+    fn summed(&self) -> Option<Stmt> {
+        let Updates { loops, elements, .. } = self;
+        let (lower, upper) = self.range()?;
+        if lower.len() < elements.lower.len() || upper.len() < elements.upper.len() {
+            return None;
+        }
+        let [only] = &elements.body[..] else { return None };
+        let (store, mut condition) = match only {
+            Stmt::Store(store) => (store, None),
+            Stmt::If(If { condition, then, otherwise }) if otherwise.is_empty() => {
+                let [Stmt::Store(store)] = &then[..] else { return None };
+                (store, Some(condition.clone()))
+            }
+            _ => return None,
+        };
+        let kind = match store.mode {
+            StoreMode::Set => return None,
+            StoreMode::Add => Reduction::Sum,
+            StoreMode::Multiply => Reduction::Product,
+            StoreMode::Min => Reduction::Min,
+            StoreMode::Max => Reduction::Max,
+        };
+        let mut value = store.value.clone();
+        for around in loops.iter().rev() {
+            value = Value::Sum(Box::new(Sum {
+                kind,
+                var: around.var,
+                lower: around.lower.clone(),
+                upper: around.upper.clone(),
+                step: around.step,
+                unroll: None,
+                condition: condition.take(),
+                fetch: Vec::new(),
+                body: value,
+            }));
+        }
+        let body = vec![Stmt::Store(Store { value, ..store.clone() })];
+        Some(Stmt::For(For { body, ..(*elements).clone() }))
     }
 
     /// The bounds of the elements that hold in all iterations of the loops around.

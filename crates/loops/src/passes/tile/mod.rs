@@ -83,6 +83,7 @@ pub const TILE: Sequence = Sequence {
     passes: &[
         "count-windows",
         "cut-choices",
+        "block-updates",
         "contract",
         "merge-stores",
         "share-columns",
@@ -91,7 +92,6 @@ pub const TILE: Sequence = Sequence {
         "pack-operands",
         "peel-borders",
         "fuse-statements",
-        "block-updates",
         "strides",
         "strip-mine",
         "split-index-sets",
