@@ -20,12 +20,13 @@ struct Diagonal {
     replaced: usize,
 }
 
-/// Replaces iterators of sums in a kernel over levels ([`super::on_levels`]) with a dense result, where tensors are
-/// stored by diagonals and the loops of a product are over nothing but one's elements.
-pub fn along_diagonals(kernel: &mut Kernel) {
+/// Replaces iterators of sums in a kernel over levels ([`super::on_levels`]) with a dense result, where the loops of a
+/// product are over nothing but the elements of an operand that is `mapped`: whose index map stores something else than
+/// dimensions. (Where a subscript is a sum, as in a convolution, the iterators stay.)
+pub fn along_diagonals(kernel: &mut Kernel, mapped: &[bool]) {
     let mut known: Vec<(Diagonal, usize)> = Vec::new();
     for at in 0..kernel.products.len() {
-        let Some(diagonal) = Diagonal::of(kernel, at) else { continue };
+        let Some(diagonal) = Diagonal::of(kernel, at, mapped) else { continue };
         let same = known.iter().find(|(other, _)| diagonal.is_same(other)).map(|(_, own)| *own);
         let iterator = same.unwrap_or_else(|| {
             let iterator = kernel.iterators.len();
@@ -47,12 +48,12 @@ pub fn along_diagonals(kernel: &mut Kernel) {
 
 impl Diagonal {
     /// Of a product: that of its only factor with levels that are not located.
-    fn of(kernel: &Kernel, product: usize) -> Option<Diagonal> {
+    fn of(kernel: &Kernel, product: usize, mapped: &[bool]) -> Option<Diagonal> {
         let product = &kernel.products[product];
         let sparse =
             |factor: &&Factor| format(kernel, factor).iter().any(|level| !level.is_located());
         let mut walked = product.factors.iter().filter(sparse);
-        let factor = walked.next()?;
+        let factor = walked.next().filter(|factor| mapped[factor.operand])?;
         let same = |other: &Factor| {
             other.subscripts == factor.subscripts
                 && kernel.operands[other.operand].format == kernel.operands[factor.operand].format

@@ -683,6 +683,26 @@ impl Function {
     }
 }
 
+/// A name that no buffer has: `name`, or `name_`, or `name_2`, `name_3` ..
+pub fn free_name(buffers: &[Buffer], name: String) -> String {
+    let (mut taken, mut last) = (false, 0);
+    for buffer in buffers {
+        let Some(rest) = buffer.name.strip_prefix(&name) else { continue };
+        taken |= rest.is_empty();
+        let number = match rest.strip_prefix('_') {
+            Some("") => 1,
+            Some(digits) => digits.parse().unwrap_or(0),
+            None => 0,
+        };
+        last = last.max(number);
+    }
+    match (taken, last) {
+        (false, _) => name,
+        (true, 0) => name + "_",
+        (true, last) => format!("{name}_{}", last + 1),
+    }
+}
+
 impl Module {
     /// A new symbol, or the one of that name.
     pub fn symbol(&mut self, name: &str) -> SymbolId {
@@ -699,17 +719,14 @@ impl Module {
         BufferId(self.buffers.len() as u32 - 1)
     }
 
-    /// A new buffer of that name, or of one with `_` behind it if there is a buffer of that name.
+    /// A new buffer of that name, or of one like it if there is a buffer of that name ([`free_name`]).
     pub fn fresh_buffer(
         &mut self,
         name: impl Into<String>,
         element: Element,
         size: Index,
     ) -> BufferId {
-        let mut name = name.into();
-        while self.find_buffer(&name).is_some() {
-            name.push('_');
-        }
+        let name = free_name(&self.buffers, name.into());
         self.buffer(name, element, size)
     }
 

@@ -18,6 +18,7 @@
 
 use std::collections::BTreeSet;
 
+use crate::build::free_name;
 use crate::ir::*;
 use crate::linear::only_value;
 
@@ -80,10 +81,7 @@ pub fn count_trips(module: &mut Module, function: &str) -> Result<Vec<Counted>, 
         })
     });
     result?;
-    let mut name = "trips".to_owned();
-    while module.find_buffer(&name).is_some() {
-        name.push('_');
-    }
+    let name = free_name(&module.buffers, "trips".to_owned());
     let buffer = BufferId(module.buffers.len() as u32);
     let mut counter = Counter { vars: &function.vars, buffer, counted: Vec::new() };
     let body = counter.block(function.body.clone(), 0);

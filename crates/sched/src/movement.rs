@@ -119,11 +119,7 @@ pub(crate) fn clear(function: &mut Function, buffer: BufferId, size: Index) -> V
 /// Writes the number of elements of packed buffer `k` to `sizes[k]`.
 fn sizes(inferred: &Inferred, module: &mut Module) {
     let count = inferred.program.tensors.iter().map(|_| 1).sum();
-    let mut name = "packed.sizes".to_string();
-    while module.find_buffer(&name).is_some() {
-        name.push('_');
-    }
-    let out = module.buffer(name, Element::I64, Index::constant(count));
+    let out = module.fresh_buffer("packed.sizes", Element::I64, Index::constant(count));
     let mut function = Function::new("sizes", vec![(out, Mode::Out)]);
     for (at, id) in (0..).map(Index::constant).zip(inferred.program.tensor_ids()) {
         let size = module.buffers[id.0].size.clone();
@@ -179,11 +175,9 @@ impl Mover<'_> {
         let extents = extents(self.inferred, module, self.id)?;
         let element = self.inferred.program.tensor(self.id).element;
         let size = extents.iter().cloned().fold(Index::constant(1), |a, b| a * b);
-        let mut name = format!("{}.{suffix}", self.inferred.program.tensor(self.id).name);
-        while module.find_buffer(&name).is_some() {
-            name.push('_'); // the program has a tensor of this name
-        }
-        Ok((extents, module.buffer(name, element, size)))
+        let name = format!("{}.{suffix}", self.inferred.program.tensor(self.id).name);
+        // The program may have a tensor of this name.
+        Ok((extents, module.fresh_buffer(name, element, size)))
     }
 
     /// The position in C order.

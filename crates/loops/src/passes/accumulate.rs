@@ -274,13 +274,13 @@ mod tests {
                 C[N - 1 - i] = C.so_far_[0] / 4.0
               }
             }
-            with C.so_far__ of 1 zero {
-              C.so_far__[0] = 1.0
+            with C.so_far_2 of 1 zero {
+              C.so_far_2[0] = 1.0
               for i = 0 to N {
                 if 2 <= i {
-                  C.so_far__[0] *= A[i]
+                  C.so_far_2[0] *= A[i]
                 }
-                C[i] = C.so_far__[0]
+                C[i] = C.so_far_2[0]
               }
             }
         "#]]

@@ -21,6 +21,7 @@
 mod functions;
 mod parts;
 
+use crate::build::free_name;
 use crate::ir::*;
 use parts::{Parts, product, quotient, selected, sum};
 
@@ -122,10 +123,8 @@ impl Splitting<'_> {
     /// Two real elements, of the type of a buffer's.
     fn workspace(&mut self, like: BufferId) -> BufferId {
         let own = &self.buffers[like.0 as usize];
-        let (element, mut name) = (own.element, format!("{}.parts", own.name));
-        while self.buffers.iter().any(|buffer| buffer.name == name) {
-            name.push('_');
-        }
+        let (element, name) = (own.element, format!("{}.parts", own.name));
+        let name = free_name(self.buffers, name);
         let (size, space) = (Index::constant(2), Space::Main);
         self.buffers.push(Buffer { name, element, size, space });
         BufferId(self.buffers.len() as u32 - 1)

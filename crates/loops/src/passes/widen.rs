@@ -8,6 +8,7 @@
 //!
 //! Workspaces of such a type, which nobody sees, become ones of 32-bit floats.
 
+use crate::build::free_name;
 use crate::ir::*;
 
 pub(super) fn run(module: &mut Module) {
@@ -56,7 +57,7 @@ fn joins(body: &[Stmt], buffer: BufferId) -> bool {
 
 fn widen(module: &mut Module, function: usize, buffer: BufferId, mode: Mode) {
     let own = module.buffers[buffer.0 as usize].clone();
-    let name = free_name(module, format!("{}.wide", own.name));
+    let name = free_name(&module.buffers, format!("{}.wide", own.name));
     let wide = module.buffer(name, own.element.computed(), own.size.clone());
     let function = &mut module.functions[function];
     let mut body = std::mem::take(&mut function.body);
@@ -69,13 +70,6 @@ fn widen(module: &mut Module, function: usize, buffer: BufferId, mode: Mode) {
     let zero = mode == Mode::Out;
     let workspace = Workspace { buffer: wide, size: own.size, zero, instead: None, body };
     function.body = vec![Stmt::Workspace(workspace)];
-}
-
-fn free_name(module: &Module, mut name: String) -> String {
-    while module.find_buffer(&name).is_some() {
-        name.push('_');
-    }
-    name
 }
 
 /// `parallel w = 0 to size { to[w] = from[w] }`. Bounds of loops make no selections: where the size makes one, there is

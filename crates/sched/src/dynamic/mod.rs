@@ -96,7 +96,9 @@ impl Dynamic<'_> {
         let mut kernel = on_levels(&walked.kernel).map_err(refused)?;
         // Loops that the user wants are those of the rule's iterators.
         if !self.inferred.program.rules[rule.rule.0].has_order() {
-            along_diagonals(&mut kernel);
+            let mapped = |operand: &Operand| operand.format.order().is_none();
+            let mapped: Vec<bool> = walked.kernel.operands.iter().map(mapped).collect();
+            along_diagonals(&mut kernel, &mapped);
         }
         let filled = fill(function, module, &kernel, sets).map_err(refused)?;
         walked.kernel = kernel;

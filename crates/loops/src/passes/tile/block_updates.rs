@@ -13,25 +13,27 @@
 
 use super::walk::each_statement;
 use crate::ir::*;
+use crate::linear::Facts;
 use crate::passes::Context;
+use crate::polynomial::Polynomial;
 
 /// The part of the first cache that a block takes.
 const PART: i64 = 4;
 
 /// The pass.
 pub(crate) fn run(module: &mut Module, context: &Context<'_>) {
-    if !context.machine.has_threads() {
-        return;
-    }
     each_statement(module, context, |walk, stmt| {
         if walk.inside {
             return None;
         }
         let updates = Updates::of(stmt)?;
+        let (lower, upper) = updates.range()?;
+        if !updates.have_rows((&lower, &upper), &walk.facts) {
+            return None;
+        }
         if let Some(sums) = updates.summed() {
             return Some(vec![sums]);
         }
-        let (lower, upper) = updates.range()?;
         let bytes: i64 = updates.stores.iter().map(|store| walk.element_bytes(store)).sum();
         // So many elements are a block.
         let size = (walk.machine.l1 / PART / bytes.max(1)).max(walk.machine.vector_bytes);
@@ -144,6 +146,32 @@ impl<'a> Updates<'a> {
         Some(Stmt::For(For { body, ..(*elements).clone() }))
     }
 
+    /// Whether something is stored for all elements of a range in each iteration of the loops around, whether it is
+    /// used or not: then all blocks together do not take more iterations of these than there are such elements.
+    fn have_rows(&self, (lower, upper): (&[Index], &[Index]), facts: &Facts) -> bool {
+        let mut rows = false;
+        let is_row = |index: &Index| {
+            let long = |around: &&For| {
+                let next = index.substitute(around.var, &(Index::Var(around.var) + around.step));
+                let step = Polynomial::of(&next)?.plus(&Polynomial::of(index)?, -1)?.to_index(&[]);
+                let length = |low: &Index, high: &Index| high.clone() - low.clone();
+                let mut lengths =
+                    lower.iter().flat_map(|low| upper.iter().map(move |high| length(low, high)));
+                let within = |length: Index| facts.imply(&length.at_most(step.clone()));
+                lengths.any(within).then_some(())
+            };
+            self.loops.iter().all(|around| long(around).is_some())
+        };
+        for store in &self.stores {
+            store.value.visit(&mut |value| {
+                if let Value::Load(_, index) = value {
+                    rows |= is_row(index);
+                }
+            });
+        }
+        rows
+    }
+
     /// The bounds of the elements that hold in all iterations of the loops around.
     fn range(&self) -> Option<(Vec<Index>, Vec<Index>)> {
         let fixed = |bounds: &[Index]| {
@@ -158,4 +186,57 @@ impl<'a> Updates<'a> {
 /// Bounds with one more.
 fn with(bounds: &[Index], bound: Index) -> Vec<Index> {
     bounds.iter().cloned().chain([bound]).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::pieces;
+
+    fn blocked(body: &str) -> String {
+        pieces("block-updates", body)
+    }
+
+    #[test]
+    fn blocks_of_diagonals() {
+        expect_test::expect![[r#"
+            parallel ib = 0 to N step 32 {
+              for p = 0 to 10 {
+                parallel i = max(0, p - 4, ib) to min(N, N - p, ib + 32) {
+                  A[i] += B[N * p + i]
+                }
+              }
+            }
+        "#]]
+        .assert_eq(&blocked(
+            "for p = 0 to 10 { parallel i = max(0, p - 4) to min(N, N - p) { A[i] += B[N * p + i] } }",
+        ));
+    }
+
+    #[test]
+    fn the_same_elements_each_time_are_sums() {
+        expect_test::expect![[r#"
+            parallel i = 0 to N {
+              A[i] max= max(p = 0 to 10 if p + i < 9) B[N * p + i]
+            }
+        "#]]
+        .assert_eq(&blocked(
+            "for p = 0 to 10 { parallel i = 0 to N { if p + i < 9 { A[i] max= B[N * p + i] } } }",
+        ));
+    }
+
+    #[test]
+    fn what_has_no_rows_stays() {
+        for body in [
+            // A window on what is stored.
+            "for p = 0 to N { parallel i = max(0, p - 4) to min(N, p + 1) { A[i] += B[p] * C[p - i + 4] } }",
+            // Each iteration has elements of its own.
+            "for p = 0 to 10 { parallel i = max(0, p) to N { A[N * p + i] += B[N * p + i] } }",
+            // What is read changes.
+            "for p = 0 to 10 { parallel i = max(0, p) to N { A[i] += A[N * p + i] } }",
+            "for p = 0 to 10 { parallel i = max(0, p) to N { A[i] = B[N * p + i] } }",
+        ] {
+            let same = blocked(body);
+            assert!(!same.contains("ib") && !same.contains("sum("), "{same}");
+        }
+    }
 }

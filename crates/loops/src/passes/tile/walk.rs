@@ -1,6 +1,7 @@
 //! How passes over nests come to them, and what is known there.
 
 use super::nest::Nest;
+use crate::build::free_name;
 use crate::hints::Hint;
 use crate::ir::*;
 use crate::linear::Facts;
@@ -154,14 +155,12 @@ impl Walk<'_> {
     /// A new buffer of the module, for a workspace.
     pub(super) fn workspace(
         &mut self,
-        mut name: String,
+        name: String,
         element: Element,
         size: Index,
     ) -> Option<BufferId> {
         let workspace = BufferId(u32::try_from(self.buffers.len()).ok()?);
-        while self.buffers.iter().any(|buffer| buffer.name == name) {
-            name.push('_');
-        }
+        let name = free_name(self.buffers, name);
         self.buffers.push(Buffer { name, element, size, space: Space::Main });
         Some(workspace)
     }
