@@ -208,7 +208,7 @@ fn checked_examples_stay_within_their_buffers() {
         let source = std::fs::read_to_string(&path).unwrap();
         let name = path.file_stem().unwrap().to_string_lossy().into_owned();
         // Whether an access stays within its buffer does not depend on how its code is optimised.
-        let opt_level = OptLevel::O1;
+        let opt_level = OptLevel::O0;
         let target =
             BuildOptions { parallel: true, checked: true, opt_level, ..BuildOptions::default() };
         let built = compile(&source, target).unwrap_or_else(|error| panic!("{name}: {error}"));

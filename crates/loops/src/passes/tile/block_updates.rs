@@ -4,8 +4,9 @@
 //! adds to all elements of the result, which then come from memory as often as there are diagonals, and threads would
 //! meet after each. In a block the elements stay in the first cache, and threads share the blocks.
 //!
-//! Before -> after: `for p = a to b { parallel i = max(0, d[p]) to min(N, e[p]) { y[i] += v[N * p + i] } }` -> `parallel
-//! t = 0 to N step 1024 { for p = a to b { parallel i = max(0, d[p], t) to min(N, e[p], t + 1024) { .. } } }`.
+//! Before -> after: `for p = a to b { parallel i = max(0, d[p]) to min(N, e[p]) { y[i] += v[N * p + i] } }` ->
+//! `parallel t = 0 to N step 1024 { for p = a to b { parallel i = max(0, d[p], t) to min(N, e[p], t + 1024) { .. } }
+//! }`.
 //!
 //! Where each loop goes over all elements, they change places, and what is added is a sum: `for p = a to b { parallel i
 //! = 0 to N { if c[p * N + i] < N { y[i] += v[p * N + i] } } }` -> `parallel i = 0 to N { y[i] += sum(p = a to b if c[p
