@@ -38,7 +38,7 @@ use crate::SchedError;
 use crate::elements::{buffer, extents};
 use choose::{ordered, refused};
 use gather::{Form, Forms, forms};
-use rule::Translation;
+use rule::{Translation, settled};
 use terms::joins_terms;
 
 impl Dynamic<'_> {
@@ -53,6 +53,7 @@ impl Dynamic<'_> {
     ) -> Result<(bool, Vec<Walked>), SchedError> {
         let walked = self.walked(module, stored, rule, &BTreeMap::new())?;
         let walked = self.densely(module, stored, rule, walked)?;
+        let walked = self.in_parts(module, stored, &walked).unwrap_or(walked);
         let terms = self.terms(rule, &walked);
         if terms.is_empty() {
             let (set, walked) = self.nest((module, stored, function), rule, walked, true)?;
@@ -80,22 +81,25 @@ impl Dynamic<'_> {
         mut walked: Walked,
         sets: bool,
     ) -> Result<(bool, Walked), SchedError> {
-        match self.in_parts(module, stored, &walked) {
-            Some(parts) => walked = parts,
-            None if sets && self.filtered(module, stored, (rule, &mut walked), function)? => {
+        let asked = self.inferred.program.rules[rule.rule.0].has_order();
+        if walked.divided {
+            // What is walked is another tensor now.
+            if !asked {
+                walked.kernel.order = settled(&walked.kernel, walked.kernel.order.clone());
+            }
+        } else {
+            if sets && self.filtered(module, stored, (rule, &mut walked), function)? {
                 return Ok((true, walked));
             }
-            None => {
-                self.with_sums_outside(module, stored, rule, &mut walked);
-                self.with_gaps_inside(module, stored, rule, &mut walked);
-                self.choose(module, stored, rule, &mut walked, &obstacle)?;
-            }
+            self.with_sums_outside(module, stored, rule, &mut walked);
+            self.with_gaps_inside(module, stored, rule, &mut walked);
+            self.choose(module, stored, rule, &mut walked, &obstacle)?;
         }
         let refused = |error| refused(self.inferred, rule, &walked, &error);
         let sets = sets && walked.covered;
         let mut kernel = on_levels(&walked.kernel).map_err(refused)?;
         // Loops that the user wants are those of the rule's iterators.
-        if !self.inferred.program.rules[rule.rule.0].has_order() {
+        if !asked {
             let mapped = |operand: &Operand| operand.format.order().is_none();
             let mapped: Vec<bool> = walked.kernel.operands.iter().map(mapped).collect();
             along_diagonals(&mut kernel, &mapped);
@@ -239,7 +243,18 @@ impl Dynamic<'_> {
         let (kernel, tensors) = translation.kernel(&first)?;
         let kernel = Kernel { walking: self.walking, reserves: self.reserves, ..kernel };
         let (head, walks, works, why) = (rule.head, Walks::new(), Works::new(), None);
-        Ok(Walked { head, kernel, tensors, walks, works, why, appended: 0, covered, lowers })
+        Ok(Walked {
+            head,
+            kernel,
+            tensors,
+            walks,
+            works,
+            why,
+            appended: 0,
+            covered,
+            divided: false,
+            lowers,
+        })
     }
 }
 

@@ -65,6 +65,7 @@ impl Dynamic<'_> {
             return None;
         }
         (*module, *stored) = (scratch, all);
+        found.divided = true;
         Some(found)
     }
 }

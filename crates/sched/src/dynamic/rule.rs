@@ -801,11 +801,12 @@ fn early(kernel: &Kernel, mut order: Vec<usize>) -> Vec<usize> {
 }
 
 /// An order of loops with the head's iterators last that bound what is walked, but are not walked themselves, and those
-/// of sums of which what is walked leaves a constant number of values.
+/// of sums of which what is walked leaves a constant number of values. Where levels store sums of dimensions, as those of
+/// diagonals do, each row looks for its place on them: once for all of the head's iterators that are not walked.
 ///
 /// Before -> after, `Y(i, k) := A(i, j) * L(j, k)` where `k <= j`: a walk of a row for each `i, k` -> `i`, the row's
 /// `j`, then `k` from 0 to `j`.
-fn settled(kernel: &Kernel, order: Vec<usize>) -> Vec<usize> {
+pub(super) fn settled(kernel: &Kernel, order: Vec<usize>) -> Vec<usize> {
     let Kernel { head, products, .. } = kernel;
     let walked = |at: usize| {
         let factors = products.iter().flat_map(|product| &product.factors);
@@ -821,8 +822,14 @@ fn settled(kernel: &Kernel, order: Vec<usize>) -> Vec<usize> {
         })
     };
     let few = |at: usize| products.iter().any(|product| is_few(kernel, product, at));
-    let is_late =
-        |at: &usize| !walked(*at) && if head.contains(at) { bounds(*at) } else { few(*at) };
+    let has_sums = |factor: &Factor| {
+        let levels = kernel.operands[factor.operand].format.map().levels();
+        levels.iter().any(|level| level.linear().is_some_and(|sum| sum.terms.len() > 1))
+    };
+    let searched = products.iter().flat_map(|product| &product.factors).any(has_sums);
+    let is_late = |at: &usize| {
+        !walked(*at) && if head.contains(at) { searched || bounds(*at) } else { few(*at) }
+    };
     let (late, first): (Vec<usize>, Vec<usize>) = order.into_iter().partition(is_late);
     first.into_iter().chain(late).collect()
 }

@@ -57,6 +57,8 @@ pub struct Walked {
     pub(super) appended: usize,
     /// Whether loops over its ranges come to all elements of the head that are stored.
     pub(super) covered: bool,
+    /// Whether parts stand for tensors in hybrid formats, none of which a copy may stand for.
+    pub(super) divided: bool,
     /// Where its iterators begin.
     pub(super) lowers: Lowers,
 }
