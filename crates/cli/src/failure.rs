@@ -178,6 +178,9 @@ fn runtime(error: &dastac::runtime::Error, text: String, program: &str) -> Failu
                 false => failure,
             }
         }
+        Error::Copy { tensor, .. } => Failure::user(text).hint(format!(
+            "compute a part of it in a rule of its own: rules of few tensors read `{tensor}` as it is stored"
+        )),
         Error::Shape { expected, .. } if expected.is_empty() => {
             Failure::user(text).hint("a scalar is a 0-d array, in Python `numpy.array(1.5)`")
         }

@@ -7,6 +7,7 @@
 use dastac_formats::Level;
 use dastac_loops::{Index, VarId};
 
+use super::graph::order_on_levels;
 use super::kernel::{Factor, Kernel, Linear, Product};
 use super::space::simplified;
 
@@ -27,17 +28,22 @@ pub fn along_diagonals(kernel: &mut Kernel, mapped: &[bool]) {
     let mut known: Vec<(Diagonal, usize)> = Vec::new();
     for at in 0..kernel.products.len() {
         let Some(diagonal) = Diagonal::of(kernel, at, mapped) else { continue };
+        let mut changed = kernel.clone();
         let same = known.iter().find(|(other, _)| diagonal.is_same(other)).map(|(_, own)| *own);
         let iterator = same.unwrap_or_else(|| {
-            let iterator = kernel.iterators.len();
-            kernel.iterators.push((format!("diagonal{iterator}"), diagonal.extent.clone()));
-            let place = kernel.order.iter().position(|other| *other == diagonal.replaced);
-            kernel.order.insert(place.unwrap_or(0), iterator);
+            let iterator = changed.iterators.len();
+            changed.iterators.push((format!("diagonal{iterator}"), diagonal.extent.clone()));
+            let place = changed.order.iter().position(|other| *other == diagonal.replaced);
+            changed.order.insert(place.unwrap_or(0), iterator);
             iterator
         });
-        let last = kernel.iterators[diagonal.replaced].1.clone() - 1;
-        diagonal.apply(&mut kernel.products[at], iterator, last);
-        known.push((diagonal, iterator));
+        let last = changed.iterators[diagonal.replaced].1.clone() - 1;
+        diagonal.apply(&mut changed.products[at], iterator, last);
+        // Levels behind that of the sum may have to be walked before it now.
+        if order_on_levels(&changed).is_ok() {
+            *kernel = changed;
+            known.push((diagonal, iterator));
+        }
     }
     let products = &kernel.products;
     kernel.order.retain(|at| {

@@ -3,7 +3,7 @@
 use dastac_elements::{Element, Storage, View};
 use dastac_formats::format::{Definitions, default_names, read_hybrid};
 use dastac_formats::storage::{IndexView, Indices, LevelData};
-use dastac_formats::{Build, Duplicates, Format, Tensor, TensorView};
+use dastac_formats::{Build, Duplicates, Format, StorageError, Tensor, TensorView};
 use dastac_loops::{BufferId, SymbolId};
 
 use crate::argument::Argument;
@@ -105,9 +105,10 @@ impl<'a> Bound<'a> {
         }
         let mut copies = Vec::new();
         if others.iter().all(|one| one.part.is_none()) {
-            let failed = |source| Error::Storage { tensor: name.into(), source };
+            let failed = |one: &Stored, source| not_copied(name, one, source);
             for one in others {
-                let copy = view.convert(&one.format, copying()).map_err(failed)?;
+                let copy =
+                    view.convert(&one.format, copying()).map_err(|source| failed(one, source))?;
                 copies.push(Converted::new(name, copy, wide)?);
             }
         } else {
@@ -186,7 +187,6 @@ fn converted<'a>(
     copies: &[&Stored],
     wide: bool,
 ) -> Result<Vec<Converted<'a>>> {
-    let failed = |source| Error::Storage { tensor: name.into(), source };
     let mut parts: Vec<Option<Tensor>> = Vec::new();
     if let Some(part) = copies.iter().find_map(|one| one.part.as_ref()) {
         parts = divided(name, tensor, part)?.into_iter().map(Some).collect();
@@ -195,11 +195,18 @@ fn converted<'a>(
         let part = one.part.as_ref().and_then(|part| parts.get_mut(part.number)?.take());
         let copy = match part {
             Some(part) => part,
-            None => tensor.convert(&one.format, copying()).map_err(failed)?,
+            None => tensor
+                .convert(&one.format, copying())
+                .map_err(|source| not_copied(name, one, source))?,
         };
         Converted::new(name, copy, wide)
     };
     copies.iter().map(convert).collect()
+}
+
+/// Why there is no copy of a tensor in the format in which a rule reads it.
+fn not_copied(name: &str, copy: &Stored, source: StorageError) -> Error {
+    Error::Copy { tensor: name.into(), format: copy.format.to_string(), source }
 }
 
 /// The parts of a tensor in a hybrid format.

@@ -255,6 +255,16 @@ pub enum Error {
         /// Why.
         source: dastac_formats::StorageError,
     },
+    /// A tensor that cannot be stored in the format in which a rule reads it.
+    #[error("a rule reads a copy of `{tensor}` in {format}, which is not made: {source}")]
+    Copy {
+        /// The tensor.
+        tensor: String,
+        /// The copy's format.
+        format: String,
+        /// Why.
+        source: dastac_formats::StorageError,
+    },
     /// An array of the wrong shape.
     #[error(
         "`{tensor}` must have the shape {expected:?} for these sizes, but the array's is {found:?}"

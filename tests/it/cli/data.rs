@@ -180,3 +180,23 @@ fn arrays_of_archives_and_blocks() {
         "#]],
     );
 }
+
+#[test]
+fn copies_that_do_not_fit() {
+    let names = ["A", "B", "C", "D", "E"];
+    let declared: Vec<String> = names
+        .iter()
+        .map(|name| format!("{name}:D(i, j) := (0 <= i < N) * (0 <= j < N)\n{name}:F := csr\n"))
+        .collect();
+    let folder = Folder::new(&format!(
+        "symbols: N\ny(i) := sum(j) exp(A(i, j) + B(i, j) + C(i, j) + D(i, j) + E(i, j))\n{}",
+        declared.concat()
+    ));
+    let mtx = "%%MatrixMarket matrix coordinate real general\n4000000 4000000 1\n1 1 0.5\n";
+    fs::write(folder.path("a.mtx"), mtx).unwrap();
+    let inputs: Vec<String> = names.iter().map(|name| format!("--input {name}=a.mtx")).collect();
+    folder.fails(&format!("run p.stur {}", inputs.join(" ")), 1, &expect![[r#"
+        error: a rule reads a copy of `A` in dense, which is not made: the values would take 128000000000000 bytes
+        help: compute a part of it in a rule of its own: rules of few tensors read `A` as it is stored
+    "#]]);
+}

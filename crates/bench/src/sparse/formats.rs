@@ -215,3 +215,62 @@ pub fn chart(results: &Results) -> Chart {
         panels: PRODUCTS.iter().map(panel).collect(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::results::Outcome;
+    use crate::stats::Summary;
+
+    fn measured(system: &str, detail: &str, prepared: Option<f64>, median_ns: f64) -> Measured {
+        let (mad_ns, min_ns) = (0.0, median_ns);
+        let time = Summary { median_ns, mad_ns, min_ns, samples: 3, disturbed: 0 };
+        let outcome = Outcome::Time { time, error: 0.0 };
+        let (system, detail) = (system.to_string(), detail.to_string());
+        Measured { system, detail, peak: None, prepared, outcome }
+    }
+
+    #[test]
+    fn choices_pay_after_some_products() {
+        let mut results = Results::default();
+        for (name, format, rows) in [("a", "bdia(64)", 3e6), ("b", "csr", 1e6)] {
+            let systems = vec![
+                measured("dastac", "", None, rows),
+                measured("auto", format, Some(9.5e6), 1e6),
+                measured("mkl-rows", "", None, 2e6),
+            ];
+            let (kernel, title) = (format!("{PREFIX}spmv-{name}"), format!("SpMV {name}"));
+            let case = CaseResults { kernel, title, threads: 1, systems, ..CaseResults::default() };
+            results.cases.insert(name.into(), case);
+        }
+        let (_, rows) = table(&results);
+        let rows: Vec<String> = rows.iter().map(|row| row.join(" | ")).collect();
+        assert_eq!(
+            rows,
+            [
+                "SpMV a | 1 | bdia(64) | 1.00 | 3.00 | 2.00 | - | - | 9.50 | 5",
+                "SpMV b | 1 | csr | 1.00 | 1.00 | 2.00 | - | - | 9.50 | -",
+            ]
+        );
+        let goals = goals(&results);
+        let values: Vec<Vec<f64>> =
+            goals.iter().map(|goal| goal.rows.iter().map(|row| row.value).collect()).collect();
+        assert_eq!(values, [vec![2.0], vec![2.0], vec![3.0]]);
+    }
+
+    #[test]
+    fn diagonals_are_filled_in_part() {
+        use rand::SeedableRng;
+        let mut rng = rand_chacha::ChaCha8Rng::seed_from_u64(1);
+        let pattern = Pattern::Diagonals { count: 3, part: 0.5 };
+        let entries = pattern.entries("A", vec![40, 30], &mut rng).unwrap();
+        let at = |entry| entries.at(entry);
+        let distance = |entry: usize| at(entry)[1] as i64 - at(entry)[0] as i64;
+        let distances: std::collections::BTreeSet<i64> = (0..entries.len()).map(distance).collect();
+        assert!(distances.len() <= 3 && distances.contains(&0), "{distances:?}");
+        assert!((5..60).contains(&entries.len()), "{}", entries.len());
+        // As many as there are, at most.
+        let all = Pattern::Diagonals { count: 9, part: 1.0 };
+        assert_eq!(all.entries("A", vec![2, 2], &mut rng).unwrap().len(), 4);
+    }
+}
