@@ -206,7 +206,7 @@ fn converted<'a>(
 
 /// Why there is no copy of a tensor in the format in which a rule reads it.
 fn not_copied(name: &str, copy: &Stored, source: StorageError) -> Error {
-    Error::Copy { tensor: name.into(), format: copy.format.to_string(), source }
+    Error::Copy { tensor: name.into(), format: copy.format.to_string(), source: source.into() }
 }
 
 /// The parts of a tensor in a hybrid format.

@@ -263,7 +263,7 @@ pub enum Error {
         /// The copy's format.
         format: String,
         /// Why.
-        source: dastac_formats::StorageError,
+        source: Box<dastac_formats::StorageError>,
     },
     /// An array of the wrong shape.
     #[error(
