@@ -801,8 +801,8 @@ fn early(kernel: &Kernel, mut order: Vec<usize>) -> Vec<usize> {
 }
 
 /// An order of loops with the head's iterators last that bound what is walked, but are not walked themselves, and those
-/// of sums of which what is walked leaves a constant number of values. Where levels store sums of dimensions, as those of
-/// diagonals do, each row looks for its place on them: once for all of the head's iterators that are not walked.
+/// of sums of which what is walked leaves a constant number of values. Where levels store sums of dimensions, as those
+/// of diagonals do, each row looks for its place on them: once for all of the head's iterators that are not walked.
 ///
 /// Before -> after, `Y(i, k) := A(i, j) * L(j, k)` where `k <= j`: a walk of a row for each `i, k` -> `i`, the row's
 /// `j`, then `k` from 0 to `j`.
