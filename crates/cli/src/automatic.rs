@@ -23,8 +23,7 @@ pub fn chosen(
     reading: &ReadingArgs,
 ) -> Result<Source> {
     let (file, _) = parse(&source.text);
-    let items_of_file = file.items;
-    let items = items_of_file.iter().filter_map(|item| match item {
+    let items = file.items.iter().filter_map(|item| match item {
         Item::Format(item) if is_automatic(&item.format.text) => Some(item),
         _ => None,
     });
@@ -35,11 +34,11 @@ pub fn chosen(
         let Some((_, path)) = inputs.iter().find(|(input, _)| input == name) else { continue };
         let reading = tensors::reading(reading, name);
         let contents = tensors::read(path, &reading.options)?;
+        let along = goes_along(&file.items, name);
         let file = DataFile::new(path, &reading.options);
         let failed = |error| file.failure(error);
         let coo = Format::coo(contents.shape().len());
         let tensor = contents.tensor(&coo, reading.build).map_err(failed)?;
-        let along = goes_along(&items_of_file, name);
         let Choice { format, bytes, plain } = choose(&tensor, along).map_err(failed)?;
         let (bytes, rows) = (human(bytes), human(plain.1));
         let beside = match format == plain.0.to_string() {

@@ -105,10 +105,9 @@ impl<'a> Bound<'a> {
         }
         let mut copies = Vec::new();
         if others.iter().all(|one| one.part.is_none()) {
-            let failed = |one: &Stored, source| not_copied(name, one, source);
             for one in others {
-                let copy =
-                    view.convert(&one.format, copying()).map_err(|source| failed(one, source))?;
+                let copy = view.convert(&one.format, copying());
+                let copy = copy.map_err(|source| not_copied(name, one, source))?;
                 copies.push(Converted::new(name, copy, wide)?);
             }
         } else {

@@ -1,20 +1,17 @@
 //! dastac in the format that a matrix's entries choose (`auto`).
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use dastac_driver::build::BuildOptions;
 use dastac_driver::driver::Iteration;
-use dastac_driver::run::Runner;
-use dastac_elements::Storage;
 use dastac_formats::inspect::choose;
 use dastac_stur::program::TensorId;
 
 use super::request::{Ready, Request};
-use super::variant::in_order_of;
-use crate::Error;
+use super::variant::{Variant, runner};
 use crate::job::{Job, analyse};
 use crate::kernels::Call;
-use crate::system::{System, outputs};
+use crate::system::outputs;
 
 pub(super) fn system(Request { job, shared, .. }: Request<'_>) -> Ready {
     let text = |error: dastac_driver::Error| error.to_string();
@@ -32,10 +29,7 @@ pub(super) fn system(Request { job, shared, .. }: Request<'_>) -> Ready {
     let iteration = Iteration { reserves: true, ..Iteration::default() };
     let lowered = laid.lower_for(iteration).map_err(text)?;
     let built = lowered.build(target).map_err(text)?;
-    let names = built.lowered.program().symbols.iter();
-    let values = shared.symbols().iter().copied();
-    let symbols = names.map(|(name, _)| name.clone()).zip(values).collect();
-    let mut runner = Runner::new(built, &symbols, job.threads).map_err(text)?;
+    let mut runner = runner(built, job, shared)?;
     let start = Instant::now();
     runner.bind(id, tensor).map_err(text)?;
     let prepared = chosen + start.elapsed();
@@ -44,39 +38,6 @@ pub(super) fn system(Request { job, shared, .. }: Request<'_>) -> Ready {
         let source = shared.packed(other);
         runner.fill_packed(other, |at| source.number(at));
     }
-    Ok(Box::new(Chosen { format: choice.format, prepared, runner }))
-}
-
-struct Chosen {
-    format: String,
-    prepared: Duration,
-    runner: Runner,
-}
-
-impl System for Chosen {
-    fn name(&self) -> &str {
-        "auto"
-    }
-
-    fn detail(&self) -> String {
-        self.format.clone()
-    }
-
-    fn prepared(&self) -> Option<Duration> {
-        Some(self.prepared)
-    }
-
-    fn run(&mut self, _shared: &mut Runner) -> Result<Duration, Error> {
-        Ok(self.runner.execute()?)
-    }
-
-    fn forget(&mut self, _shared: &mut Runner) {
-        for id in outputs(&self.runner) {
-            self.runner.fill_packed(id, |_| f64::NAN);
-        }
-    }
-
-    fn result(&mut self, shared: &mut Runner, tensor: TensorId) -> Result<Storage, Error> {
-        in_order_of(shared, tensor, self.runner.packed(tensor), false)
-    }
+    let (name, detail) = ("auto".into(), choice.format);
+    Ok(Box::new(Variant { name, detail, prepared: Some(prepared), runner }))
 }

@@ -12,7 +12,7 @@ use crate::Error;
 use crate::job::{Job, analyse};
 use crate::system::{System, outputs};
 use dastac_driver::build::BuildOptions;
-use dastac_driver::driver::{Iteration, Laid};
+use dastac_driver::driver::{Built, Iteration, Laid};
 use dastac_driver::run::Runner;
 use dastac_runtime::available_memory;
 
@@ -83,11 +83,7 @@ pub(super) fn system(Request { name, job, laid, shared }: Request<'_>) -> Ready 
         }
         _ => lowered.build(target),
     };
-    let built = built.map_err(text)?;
-    let names = built.lowered.program().symbols.iter();
-    let values = shared.symbols().iter().copied();
-    let symbols = names.map(|(name, _)| name.clone()).zip(values).collect();
-    let mut runner = Runner::new(built, &symbols, job.threads).map_err(text)?;
+    let mut runner = runner(built.map_err(text)?, job, shared)?;
     let inputs: Vec<usize> =
         (0..runner.facts().len()).filter(|at| runner.facts()[*at].role == Role::Input).collect();
     for id in inputs.into_iter().map(TensorId) {
@@ -102,7 +98,15 @@ pub(super) fn system(Request { name, job, laid, shared }: Request<'_>) -> Ready 
         let source = unpacked.as_ref().map_or_else(|| shared.packed(id), Storage::view);
         runner.fill_packed(id, |at| source.number(at));
     }
-    Ok(Box::new(Variant { name: name.into(), runner }))
+    Ok(Box::new(Variant { name: name.into(), detail: String::new(), prepared: None, runner }))
+}
+
+/// Built code at the sizes of what is shared.
+pub(super) fn runner(built: Built, job: &Job, shared: &Runner) -> Result<Runner, String> {
+    let names = built.lowered.program().symbols.iter();
+    let values = shared.symbols().iter().copied();
+    let symbols = names.map(|(name, _)| name.clone()).zip(values).collect();
+    Runner::new(built, &symbols, job.threads).map_err(|error| error.to_string())
 }
 
 /// An input as an array of its whole box, also where it has a format.
@@ -115,14 +119,24 @@ pub(super) fn unpacked(shared: &mut Runner, id: TensorId) -> Result<Storage, Str
 }
 
 /// Code on buffers of its own.
-struct Variant {
-    name: String,
-    runner: Runner,
+pub(super) struct Variant {
+    pub(super) name: String,
+    pub(super) detail: String,
+    pub(super) prepared: Option<Duration>,
+    pub(super) runner: Runner,
 }
 
 impl System for Variant {
     fn name(&self) -> &str {
         &self.name
+    }
+
+    fn detail(&self) -> String {
+        self.detail.clone()
+    }
+
+    fn prepared(&self) -> Option<Duration> {
+        self.prepared
     }
 
     fn run(&mut self, _shared: &mut Runner) -> Result<Duration, Error> {
