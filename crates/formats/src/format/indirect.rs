@@ -89,7 +89,7 @@ impl Indirect {
     }
 
     /// What an entry's value follows from.
-    pub(super) fn inputs(&self) -> Vec<&LevelExpr> {
+    pub(crate) fn inputs(&self) -> Vec<&LevelExpr> {
         match self {
             Indirect::Enumerate { group, along } => group.iter().chain([along]).collect(),
             Indirect::Balance { rows, .. } | Indirect::Reorder { rows, .. } => vec![rows],

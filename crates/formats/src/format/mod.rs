@@ -11,6 +11,7 @@
 //! coordinates are ordered and unique.
 
 mod arithmetic;
+pub(crate) mod column;
 pub mod definition;
 mod expression;
 pub mod hybrid;

@@ -9,6 +9,7 @@
 //! locate(p_{k-1}, i_k) -> p_{k-1} * n + i_k, where present[p_{k-1} * n + i_k] is 1
 //! ```
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use dastac_loops::{Function, Index, Stmt, Value};
@@ -69,10 +70,10 @@ impl LevelStorage for Bitmap {
         Vec::from_iter(self.pos_access(arrays, parent, position).map(|_| position))
     }
 
-    fn walk(&self, arrays: Arrays<'_>, keys: &mut dyn Keys) -> Result<(), StorageError> {
+    fn walk<'a>(&self, arrays: Arrays<'a>, keys: &mut dyn Keys<'a>) -> Result<(), StorageError> {
         keys.full(arrays.extent)?;
         if let Some(present) = arrays.data.present() {
-            keys.keep(present);
+            keys.keep(Cow::Borrowed(present));
         }
         Ok(())
     }

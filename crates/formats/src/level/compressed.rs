@@ -72,7 +72,7 @@ impl LevelStorage for Compressed {
         stored.map_or_else(Vec::new, |all| places_of(all, range, coordinate, arrays.ordered))
     }
 
-    fn walk(&self, arrays: Arrays<'_>, keys: &mut dyn Keys) -> Result<(), StorageError> {
+    fn walk<'a>(&self, arrays: Arrays<'a>, keys: &mut dyn Keys<'a>) -> Result<(), StorageError> {
         match (arrays.data.positions(), arrays.data.coordinates()) {
             (Some(positions), Some(coordinates)) => keys.segments(positions, coordinates),
             _ => Ok(()),

@@ -63,7 +63,7 @@ impl LevelStorage for Dense {
         vec![parent * arrays.extent + coordinate]
     }
 
-    fn walk(&self, arrays: Arrays<'_>, keys: &mut dyn Keys) -> Result<(), StorageError> {
+    fn walk<'a>(&self, arrays: Arrays<'a>, keys: &mut dyn Keys<'a>) -> Result<(), StorageError> {
         keys.full(arrays.extent)
     }
 }

@@ -140,7 +140,7 @@ pub trait LevelStorage {
     ///
     /// # Errors
     /// More positions than memory holds.
-    fn walk(&self, arrays: Arrays<'_>, keys: &mut dyn Keys) -> Result<(), StorageError>;
+    fn walk<'a>(&self, arrays: Arrays<'a>, keys: &mut dyn Keys<'a>) -> Result<(), StorageError>;
 }
 
 /// A kind of level.

@@ -73,7 +73,7 @@ impl LevelStorage for Offset {
         vec![parent]
     }
 
-    fn walk(&self, _arrays: Arrays<'_>, _keys: &mut dyn Keys) -> Result<(), StorageError> {
+    fn walk<'a>(&self, _arrays: Arrays<'a>, _keys: &mut dyn Keys<'a>) -> Result<(), StorageError> {
         Ok(())
     }
 }

@@ -71,7 +71,7 @@ impl LevelStorage for Padded {
         Vec::from_iter(found.then_some(parent))
     }
 
-    fn walk(&self, arrays: Arrays<'_>, keys: &mut dyn Keys) -> Result<(), StorageError> {
+    fn walk<'a>(&self, arrays: Arrays<'a>, keys: &mut dyn Keys<'a>) -> Result<(), StorageError> {
         if let Some(coordinates) = arrays.data.coordinates() {
             keys.attach_below(coordinates, arrays.extent);
         }

@@ -67,7 +67,7 @@ impl LevelStorage for Ragged {
         Vec::from_iter(position)
     }
 
-    fn walk(&self, arrays: Arrays<'_>, keys: &mut dyn Keys) -> Result<(), StorageError> {
+    fn walk<'a>(&self, arrays: Arrays<'a>, keys: &mut dyn Keys<'a>) -> Result<(), StorageError> {
         match arrays.data.positions() {
             Some(positions) => keys.ragged(positions),
             None => Ok(()),

@@ -70,7 +70,7 @@ impl LevelStorage for Singleton {
         Vec::from_iter(found.then_some(parent))
     }
 
-    fn walk(&self, arrays: Arrays<'_>, keys: &mut dyn Keys) -> Result<(), StorageError> {
+    fn walk<'a>(&self, arrays: Arrays<'a>, keys: &mut dyn Keys<'a>) -> Result<(), StorageError> {
         if let Some(coordinates) = arrays.data.coordinates() {
             keys.attach(coordinates);
         }

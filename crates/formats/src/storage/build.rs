@@ -6,6 +6,7 @@
 
 use rayon::prelude::*;
 
+use super::columns::Tables;
 use super::entries::Entries;
 use super::key::{Key, Packing};
 use super::sort::sort;
@@ -52,10 +53,13 @@ impl Tensor {
     ) -> Result<Tensor, StorageError> {
         let packing = Packing::new(entries.shape(), format)?;
         let shape = entries.shape();
-        if !packing.space().functions().is_empty() {
-            // Functions are those of the elements, so several entries of one are added up before.
+        let once = format.levels().last().is_some_and(|level| level.unique);
+        if !packing.space().is_exact() && once {
+            // Functions are those of the elements, so several entries of one are added up before. Of other expressions
+            // values are computed for many entries at once.
             let plain = Format::csf(shape.len());
-            return Tensor::from_entries(entries, &plain, build)?.convert(format, build);
+            let sorted = Build { memory: u64::MAX, ..build };
+            return Tensor::from_entries(entries, &plain, sorted)?.convert(format, build);
         }
         let element = entries.values().element();
         let assembly = Assembly { shape, format, packing: &packing, build, element };
@@ -74,19 +78,32 @@ impl Tensor {
         if self.format == *format {
             return Ok(self.clone());
         }
-        if !packing.space().functions().is_empty() {
-            return self.computed(&packing, format, build);
-        }
-        let own = Packing::of(self.space.clone())?;
-        if let Some(view) = self.as_view()
+        if packing.space().functions().is_empty()
+            && let Some(view) = self.as_view()
             && let Some(found) = view.converted(format, build)?
         {
             return Ok(found);
         }
+        if let Some(found) = self.placed((&packing, format), build, Tables::default())? {
+            return Ok(found);
+        }
+        self.sorted((&packing, format), build)
+    }
+
+    /// The same, of sorted records.
+    pub(super) fn sorted(
+        &self,
+        (packing, format): (&Packing, &Format),
+        build: Build,
+    ) -> Result<Tensor, StorageError> {
+        if !packing.space().functions().is_empty() {
+            return self.computed(packing, format, build);
+        }
+        let own = Packing::of(self.space.clone())?;
         let low = if self.is_sorted() { packing.lowest_unsorted(&own) } else { 0 };
         let element = self.values.element();
-        let assembly = Assembly { shape: &self.shape, format, packing: &packing, build, element };
-        let (both, padding) = ((&own, &packing), build.padding);
+        let assembly = Assembly { shape: &self.shape, format, packing, build, element };
+        let (both, padding) = ((&own, packing), build.padding);
         match (packing.bits <= 64, element.bytes() <= 8) {
             (true, true) => assembly.unsorted::<u64, u64>(self.records(both, padding)?, low),
             (false, true) => assembly.unsorted::<u128, u64>(self.records(both, padding)?, low),

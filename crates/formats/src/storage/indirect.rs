@@ -1,9 +1,18 @@
 //! The values of functions that are computed from entries, for each entry of a tensor that is built.
 
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
 use super::Entries;
+use super::index::Index;
 use super::number::real;
+use super::walk::place;
 use crate::format::indirect::Direction;
 use crate::format::{Aggregate, Indirect, LevelExpr};
+use dastac_elements::Number;
+
+/// Counts up to so many times as many as there are rows are sorted by counting.
+const SPARSE: u64 = 4;
 
 /// The values of one function, by entry. No element has several entries.
 pub(super) fn values(function: &Indirect, entries: &Entries) -> Vec<u64> {
@@ -12,15 +21,15 @@ pub(super) fn values(function: &Indirect, entries: &Entries) -> Vec<u64> {
         Indirect::Balance { rows, buckets, order } => {
             let rows = Rows::new(entries, rows);
             let buckets = rows.scheduled(buckets.unsigned_abs(), *order);
-            rows.of.iter().map(|row| buckets[*row]).collect()
+            rows.of.iter().map(|row| buckets[place(*row)]).collect()
         }
         Indirect::Reorder { rows, by, direction, window } => {
             let rows = Rows::new(entries, rows);
-            let asked = rows.asked(entries, *by);
-            let window =
-                window.map_or(usize::MAX, |window| usize::try_from(window).unwrap_or(usize::MAX));
-            let places = sorted(&asked, *direction, window);
-            rows.of.iter().map(|row| places[*row]).collect()
+            let all = entries.values();
+            let number =
+                |entry: usize| all.get(entry).map_or(Number::Integer(0), |value| value.number());
+            let places = rows.sorted(&number, *by, *direction, *window);
+            rows.of.iter().map(|row| places[place(*row)]).collect()
         }
     }
 }
@@ -58,59 +67,77 @@ fn enumerated(entries: &Entries, group: &[LevelExpr], along: &LevelExpr) -> Vec<
 }
 
 /// The rows of entries: all values of an expression in the tensor's box, from the smallest on.
-struct Rows {
-    count: usize,
+pub(super) struct Rows<I> {
+    pub(super) count: usize,
     /// The row of each entry.
-    of: Vec<usize>,
+    pub(super) of: Vec<I>,
 }
 
-impl Rows {
-    fn new(entries: &Entries, rows: &LevelExpr) -> Rows {
+impl Rows<u64> {
+    fn new(entries: &Entries, rows: &LevelExpr) -> Rows<u64> {
         let shape = entries.shape();
         let (low, high) = rows.range(&|dimension: usize| i128::from(shape[dimension]) - 1);
-        let number = |number: i128| usize::try_from(number).unwrap_or_default();
+        let number = |number: i128| u64::try_from(number).unwrap_or_default();
         let of =
             (0..entries.len()).map(|entry| number(value(entries, entry, rows) - low)).collect();
-        Rows { count: number(high - low + 1), of }
+        Rows { count: place(number(high - low + 1)), of }
     }
+}
 
+impl<I: Index> Rows<I> {
     fn counts(&self) -> Vec<u64> {
         let mut counts = vec![0; self.count];
-        self.of.iter().for_each(|row| counts[*row] += 1);
+        self.of.iter().for_each(|row| counts[place(row.widen())] += 1);
         counts
     }
 
     /// The bucket of each row.
-    fn scheduled(&self, buckets: u64, order: Option<Direction>) -> Vec<u64> {
+    pub(super) fn scheduled(&self, buckets: u64, order: Option<Direction>) -> Vec<u64> {
         let counts = self.counts();
-        let mut rows: Vec<usize> = (0..self.count).collect();
-        match order {
-            None => {}
-            Some(Direction::Ascending) => rows.sort_by_key(|row| counts[*row]),
-            Some(Direction::Descending) => rows.sort_by_key(|row| std::cmp::Reverse(counts[*row])),
-        }
+        let rows = match order {
+            None => (0..self.count).collect(),
+            Some(direction) => in_order_of(&counts, direction, self.count),
+        };
         // More buckets than rows stay empty.
         let used = buckets.min(self.count as u64);
-        let free = (0..used).map(|bucket| std::cmp::Reverse((0u64, bucket)));
-        let mut free: std::collections::BinaryHeap<_> = free.collect();
+        let free = (0..used).map(|bucket| Reverse((0u64, bucket)));
+        let mut free: BinaryHeap<_> = free.collect();
         let mut found = vec![0; self.count];
         for row in rows {
-            let Some(std::cmp::Reverse((load, bucket))) = free.pop() else { break };
+            let Some(mut first) = free.peek_mut() else { break };
+            let Reverse((load, bucket)) = *first;
             found[row] = bucket;
-            free.push(std::cmp::Reverse((load + counts[row], bucket)));
+            *first = Reverse((load + counts[row], bucket));
         }
         found
     }
 
-    /// What is asked of each row; of one without entries 0.
-    fn asked(&self, entries: &Entries, by: Aggregate) -> Vec<f64> {
-        if by == Aggregate::Count {
-            return self.counts().into_iter().map(|count| count as f64).collect();
+    /// The place of each row where those among `window` that follow each other are sorted by a query.
+    pub(super) fn sorted(
+        &self,
+        value: &dyn Fn(usize) -> Number,
+        by: Aggregate,
+        direction: Direction,
+        window: Option<i64>,
+    ) -> Vec<u64> {
+        let window = window.map_or(usize::MAX, |window| place(window.unsigned_abs()));
+        let order = match by {
+            Aggregate::Count => in_order_of(&self.counts(), direction, window),
+            _ => in_order(&self.asked(value, by), direction, window),
+        };
+        let mut places = vec![0; self.count];
+        for (place, row) in order.into_iter().enumerate() {
+            places[row] = place as u64;
         }
+        places
+    }
+
+    /// What is asked of the values of each row's entries; of one without entries 0.
+    fn asked(&self, value: &dyn Fn(usize) -> Number, by: Aggregate) -> Vec<f64> {
         let mut all: Vec<Option<f64>> = vec![None; self.count];
-        for (row, number) in self.of.iter().zip(entries.values().numbers()) {
-            let number = real(number);
-            let so_far = &mut all[*row];
+        for (entry, row) in self.of.iter().enumerate() {
+            let number = real(value(entry));
+            let so_far = &mut all[place(row.widen())];
             *so_far = Some(match (*so_far, by) {
                 (before, Aggregate::Any) => {
                     f64::from(u8::from(number != 0.0)).max(before.unwrap_or(0.0))
@@ -125,8 +152,8 @@ impl Rows {
     }
 }
 
-/// The place of each row among `window` that follow each other, sorted.
-fn sorted(asked: &[f64], direction: Direction, window: usize) -> Vec<u64> {
+/// All rows, those among `window` that follow each other sorted by numbers; of equals the first comes first.
+fn in_order(asked: &[f64], direction: Direction, window: usize) -> Vec<usize> {
     let mut order: Vec<usize> = (0..asked.len()).collect();
     for rows in order.chunks_mut(window.max(1)) {
         rows.sort_by(|one, other| match direction {
@@ -134,9 +161,57 @@ fn sorted(asked: &[f64], direction: Direction, window: usize) -> Vec<u64> {
             Direction::Descending => asked[*other].total_cmp(&asked[*one]),
         });
     }
-    let mut places = vec![0; asked.len()];
-    for (place, row) in order.into_iter().enumerate() {
-        places[row] = place as u64;
+    order
+}
+
+/// The same by counts, which are counted in turn where they are not many more than rows.
+fn in_order_of(counts: &[u64], direction: Direction, window: usize) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..counts.len()).collect();
+    let mut begins: Vec<usize> = Vec::new();
+    for (rows, counts) in order.chunks_mut(window.max(1)).zip(counts.chunks(window.max(1))) {
+        let most = counts.iter().copied().max().unwrap_or(0);
+        let slot = |count: u64| match direction {
+            Direction::Ascending => place(count),
+            Direction::Descending => place(most - count),
+        };
+        let first = rows[0];
+        if most > SPARSE * counts.len() as u64 {
+            rows.sort_by_key(|row| slot(counts[row - first]));
+            continue;
+        }
+        begins.clear();
+        begins.resize(place(most) + 1, 0);
+        counts.iter().for_each(|count| begins[slot(*count)] += 1);
+        let mut sum = 0;
+        for begin in &mut begins {
+            (*begin, sum) = (sum, sum + *begin);
+        }
+        for (row, count) in counts.iter().enumerate() {
+            let begin = &mut begins[slot(*count)];
+            rows[*begin] = first + row;
+            *begin += 1;
+        }
     }
-    places
+    order
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_are_sorted_as_numbers_are() {
+        for seed in 0..200u64 {
+            let digit = |at: u64| (seed * 31 + at * at * 7 + at * seed) % (1 + seed % 9);
+            let wide = u64::from(seed % 3 == 0) * 1000;
+            let counts: Vec<u64> = (0..seed % 23).map(|at| digit(at) * (1 + wide)).collect();
+            let numbers: Vec<f64> = counts.iter().map(|count| *count as f64).collect();
+            for direction in Direction::ALL {
+                for window in [1, 2, 5, usize::MAX] {
+                    let wanted = in_order(&numbers, direction, window);
+                    assert_eq!(in_order_of(&counts, direction, window), wanted, "{counts:?}");
+                }
+            }
+        }
+    }
 }

@@ -12,6 +12,7 @@
 
 mod build;
 pub mod check;
+mod columns;
 mod convert;
 mod counting;
 mod dense;

@@ -67,6 +67,15 @@ impl LevelSpace {
         &self.extents
     }
 
+    /// Extents of dimensions, and how many values functions that are computed from entries may have.
+    pub(super) fn shape(&self) -> &[u64] {
+        &self.shape
+    }
+
+    pub(super) fn map(&self) -> &IndexMap {
+        &self.map
+    }
+
     /// The dimension of each level, where levels store dimensions.
     pub(super) fn order(&self) -> Option<&[usize]> {
         self.order.as_deref()

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use expect_test::{Expect, expect};
 use proptest::prelude::*;
 
+use super::columns::Tables;
 use super::counting::Near;
 use super::*;
 use crate::format::tests::any_format;
@@ -524,4 +525,76 @@ fn many_entries() {
         }
     }
     assert!(counted > 0, "no conversion counts");
+}
+
+/// Tables of all sizes that conversions by columns may make: none, some, all.
+const TABLES: [Tables; 3] = [
+    Tables { all: 0, one: 0, small: 0 },
+    Tables { all: 0, one: 100, small: 0 },
+    Tables { all: 4, one: 16, small: 1 << 12 },
+];
+
+/// Compares conversions by columns, with tables of all sizes, with one by sorting. Gives whether there is any.
+fn placed(tensor: &Tensor, format: &Format, build: Build) -> bool {
+    let packing = key::Packing::new(tensor.shape(), format).unwrap();
+    let sorted = tensor.sorted((&packing, format), build).unwrap();
+    let all = TABLES.map(|tables| {
+        let placed = tensor.placed((&packing, format), build, tables).unwrap();
+        if let Some(placed) = &placed {
+            placed.check().unwrap();
+            assert_eq!(*placed, sorted, "{} to {format}, {tables:?}", tensor.format());
+        }
+        placed.is_some()
+    });
+    all[0]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(1024))]
+
+    #[test]
+    fn columns_become_what_sorted_records_do((entries, format, other) in with_formats()) {
+        let tensor = Tensor::from_entries(&entries, &format, Build::default()).unwrap();
+        placed(&tensor, &other, Build::default());
+        let padding = [None, Some(1.0)];
+        padding.into_iter().for_each(|padding| {
+            placed(&tensor, &other, Build { padding, ..Build::default() });
+        });
+    }
+}
+
+/// Enough entries for several threads, in formats of all kinds.
+#[test]
+fn columns_of_many_entries() {
+    let entries = |shape: [u64; 2], count: u64, banded: bool| {
+        let mut at: Vec<[u64; 2]> = (0..count)
+            .map(|entry| {
+                let row = entry * 7919 % shape[0];
+                let column = if banded { row + entry % 23 } else { entry * entry * 31 + entry };
+                [row, column % shape[1]]
+            })
+            .collect();
+        at.sort_unstable();
+        at.dedup();
+        let values = Storage::from((1..=at.len()).map(|at| at as f64).collect::<Vec<f64>>());
+        Entries::new(shape.to_vec(), at.concat(), values).unwrap()
+    };
+    for (shape, count, banded) in [([3001, 2999], 60_000, false), ([2500, 2600], 50_000, true)] {
+        let entries = entries(shape, count, banded);
+        let names = ["csr", "csc", "coo", "dia", "bcsr(3, 5)", "bdia(16)", "sell(8, 64)", "jds"];
+        let names =
+            names.into_iter().chain(["hicoo(8)", "csb(64, 32)", "cisr(4)", "ell", "bcoo(2, 2)"]);
+        let formats: Vec<Format> =
+            names.map(|name| crate::format::parse(name, &["i", "j"]).unwrap()).collect();
+        let csr = Tensor::from_entries(&entries, &Format::csr(), Build::default()).unwrap();
+        for (number, format) in formats.iter().enumerate() {
+            if format.name() == Some("dia") && !banded {
+                continue;
+            }
+            assert!(placed(&csr, format, Build::default()));
+            let own = csr.convert(format, Build::default()).unwrap();
+            let other = &formats[(number + 4) % 3];
+            assert!(placed(&own, other, Build::default()));
+        }
+    }
 }

@@ -1,5 +1,6 @@
 //! Reading tensors: all entries in the order of storage, or the positions of one element.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use rayon::prelude::*;
@@ -210,7 +211,7 @@ struct Place {
 }
 
 /// The building blocks of reading a level: the keys of all positions of one level become those of the next one's.
-pub trait Keys {
+pub trait Keys<'a> {
     /// Every coordinate below every position.
     ///
     /// # Errors
@@ -221,23 +222,27 @@ pub trait Keys {
     ///
     /// # Errors
     /// As [`Keys::full`].
-    fn segments(&mut self, positions: &Indices, coordinates: &Indices) -> Result<(), StorageError>;
+    fn segments(
+        &mut self,
+        positions: &'a Indices,
+        coordinates: &'a Indices,
+    ) -> Result<(), StorageError>;
 
     /// One coordinate for each position.
-    fn attach(&mut self, coordinates: &Indices);
+    fn attach(&mut self, coordinates: &'a Indices);
 
     /// One coordinate for each position; those that hold the extent or more hold nothing.
-    fn attach_below(&mut self, coordinates: &Indices, extent: u64);
+    fn attach_below(&mut self, coordinates: &'a Indices, extent: u64);
 
     /// Of position `p`, the coordinates from 0 on, as many as there are positions from `positions[p]` to
     /// `positions[p + 1]`.
     ///
     /// # Errors
     /// As [`Keys::full`].
-    fn ragged(&mut self, positions: &Indices) -> Result<(), StorageError>;
+    fn ragged(&mut self, positions: &'a Indices) -> Result<(), StorageError>;
 
     /// Positions whose number is not 0 hold something; the others do not.
-    fn keep(&mut self, present: &Indices);
+    fn keep(&mut self, present: Cow<'a, Indices>);
 }
 
 /// The positions of a level.
@@ -249,17 +254,13 @@ struct Positions<K> {
     shift: u32,
 }
 
-impl<K: Key> Keys for Positions<K> {
-    fn full(&mut self, extent: u64) -> Result<(), StorageError> {
-        self.keys = dense(&self.keys, extent, self.shift)?;
-        if let Some(absent) = &mut self.absent {
-            let each = absent.iter().flat_map(|one| std::iter::repeat_n(*one, place(extent)));
-            *absent = each.collect();
-        }
-        Ok(())
-    }
-
-    fn segments(&mut self, positions: &Indices, coordinates: &Indices) -> Result<(), StorageError> {
+impl<K: Key> Positions<K> {
+    /// As [`Keys::segments`].
+    fn segmented(
+        &mut self,
+        positions: &Indices,
+        coordinates: &Indices,
+    ) -> Result<(), StorageError> {
         let mut below = zeroed("entries", coordinates.len() as u64)?;
         with_indices!(positions, positions => with_indices!(coordinates, coordinates =>
             compressed(&self.keys, positions, coordinates, self.shift, &mut below)));
@@ -271,15 +272,34 @@ impl<K: Key> Keys for Positions<K> {
         }
         Ok(())
     }
+}
 
-    fn attach(&mut self, coordinates: &Indices) {
+impl<'a, K: Key> Keys<'a> for Positions<K> {
+    fn full(&mut self, extent: u64) -> Result<(), StorageError> {
+        self.keys = dense(&self.keys, extent, self.shift)?;
+        if let Some(absent) = &mut self.absent {
+            let each = absent.iter().flat_map(|one| std::iter::repeat_n(*one, place(extent)));
+            *absent = each.collect();
+        }
+        Ok(())
+    }
+
+    fn segments(
+        &mut self,
+        positions: &'a Indices,
+        coordinates: &'a Indices,
+    ) -> Result<(), StorageError> {
+        self.segmented(positions, coordinates)
+    }
+
+    fn attach(&mut self, coordinates: &'a Indices) {
         let shift = self.shift;
         with_indices!(coordinates, all => self.keys.par_iter_mut().zip(all).for_each(
             |(key, coordinate)| *key = key.with(K::field(coordinate.widen(), shift))
         ));
     }
 
-    fn attach_below(&mut self, coordinates: &Indices, extent: u64) {
+    fn attach_below(&mut self, coordinates: &'a Indices, extent: u64) {
         let before = self.absent.take().unwrap_or_else(|| vec![false; coordinates.len()]);
         let both = before.into_iter().zip(coordinates.iter());
         self.absent = Some(both.map(|(absent, at)| absent || at >= extent).collect());
@@ -293,7 +313,7 @@ impl<K: Key> Keys for Positions<K> {
         ));
     }
 
-    fn ragged(&mut self, positions: &Indices) -> Result<(), StorageError> {
+    fn ragged(&mut self, positions: &'a Indices) -> Result<(), StorageError> {
         let count = positions.iter().last().unwrap_or(0);
         let mut coordinates: Vec<u64> = zeroed("the elements of a ragged level", count)?;
         for parent in 0..self.keys.len() {
@@ -301,10 +321,10 @@ impl<K: Key> Keys for Positions<K> {
             let own = coordinates[range].iter_mut().zip(0..);
             own.for_each(|(coordinate, number)| *coordinate = number);
         }
-        self.segments(positions, &Indices::U64(coordinates))
+        self.segmented(positions, &Indices::U64(coordinates))
     }
 
-    fn keep(&mut self, present: &Indices) {
+    fn keep(&mut self, present: Cow<'a, Indices>) {
         let before = self.absent.take().unwrap_or_else(|| vec![false; present.len()]);
         let both = before.into_iter().zip(present.iter());
         self.absent = Some(both.map(|(absent, present)| absent || present == 0).collect());

@@ -1,5 +1,6 @@
 //! A kind of level that is defined in this file only: tensors are built in it, and kernels read it and make it.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use dastac_formats::format::{Format, Level};
@@ -72,10 +73,10 @@ impl LevelStorage for Vacancies {
         Vec::from_iter(self.pos_access(arrays, parent, position).map(|_| position))
     }
 
-    fn walk(&self, arrays: Arrays<'_>, keys: &mut dyn Keys) -> Result<(), StorageError> {
+    fn walk<'a>(&self, arrays: Arrays<'a>, keys: &mut dyn Keys<'a>) -> Result<(), StorageError> {
         keys.full(arrays.extent)?;
         if let Some(vacant) = arrays.data.present() {
-            keys.keep(&inverted(vacant));
+            keys.keep(Cow::Owned(inverted(vacant)));
         }
         Ok(())
     }
