@@ -136,6 +136,11 @@ impl Tensor {
     }
 }
 
+/// Which level it is, counted from 1, and of what.
+pub(super) fn describe(level: usize, shape: &[u64]) -> String {
+    format!("level {} of a tensor of shape {}", level + 1, super::product(shape))
+}
+
 /// Room for `count` elements, or an error.
 pub(super) fn zeroed<T: Copy + Default>(what: &str, count: u64) -> Result<Vec<T>, StorageError> {
     let full = || StorageError::Memory {
@@ -331,7 +336,7 @@ impl Assembly<'_> {
     }
 
     fn describe(&self, level: usize) -> String {
-        format!("level {} of a tensor of shape {}", level + 1, super::product(self.shape))
+        describe(level, self.shape)
     }
 }
 

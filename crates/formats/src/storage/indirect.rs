@@ -6,6 +6,7 @@ use std::collections::BinaryHeap;
 use super::Entries;
 use super::index::Index;
 use super::number::real;
+use super::sort::by_slot;
 use super::walk::place;
 use crate::format::indirect::Direction;
 use crate::format::{Aggregate, Indirect, LevelExpr};
@@ -167,7 +168,6 @@ fn in_order(asked: &[f64], direction: Direction, window: usize) -> Vec<usize> {
 /// The same by counts, which are counted in turn where they are not many more than rows.
 fn in_order_of(counts: &[u64], direction: Direction, window: usize) -> Vec<usize> {
     let mut order: Vec<usize> = (0..counts.len()).collect();
-    let mut begins: Vec<usize> = Vec::new();
     for (rows, counts) in order.chunks_mut(window.max(1)).zip(counts.chunks(window.max(1))) {
         let most = counts.iter().copied().max().unwrap_or(0);
         let slot = |count: u64| match direction {
@@ -179,18 +179,8 @@ fn in_order_of(counts: &[u64], direction: Direction, window: usize) -> Vec<usize
             rows.sort_by_key(|row| slot(counts[row - first]));
             continue;
         }
-        begins.clear();
-        begins.resize(place(most) + 1, 0);
-        counts.iter().for_each(|count| begins[slot(*count)] += 1);
-        let mut sum = 0;
-        for begin in &mut begins {
-            (*begin, sum) = (sum, sum + *begin);
-        }
-        for (row, count) in counts.iter().enumerate() {
-            let begin = &mut begins[slot(*count)];
-            rows[*begin] = first + row;
-            *begin += 1;
-        }
+        let slots = (counts.len(), place(most) + 1);
+        by_slot(slots, |row| slot(counts[row]), |place, row| rows[place] = first + row);
     }
     order
 }

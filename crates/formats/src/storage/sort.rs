@@ -36,6 +36,25 @@ pub fn sort<K: Key, W: Word>(records: Vec<(K, W)>, low: u32, high: u32) -> Vec<(
     records
 }
 
+/// A stable sort of so many items by one of so many slots: calls back with the place of each item, item by item.
+pub fn by_slot(
+    (items, slots): (usize, usize),
+    slot: impl Fn(usize) -> usize,
+    mut put: impl FnMut(usize, usize),
+) {
+    let mut begins = vec![0; slots];
+    (0..items).for_each(|item| begins[slot(item)] += 1);
+    let mut sum = 0;
+    for begin in &mut begins {
+        (*begin, sum) = (sum, sum + *begin);
+    }
+    for item in 0..items {
+        let begin = &mut begins[slot(item)];
+        put(*begin, item);
+        *begin += 1;
+    }
+}
+
 fn is_sorted<K: Key, W: Word>(records: &[(K, W)], low: u32) -> bool {
     let grows = |at: usize| records[at - 1].0.above(low) <= records[at].0.above(low);
     (1..records.len()).into_par_iter().with_min_len(SMALL).all(grows)

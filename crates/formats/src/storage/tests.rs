@@ -183,6 +183,12 @@ fn what_memory_does_not_hold() {
         &expect!["the values would take 8796093022208 bytes"],
     );
     wrong(
+        huge(&[1 << 31, 4], "bcsr(2, 2)", 1 << 30),
+        &expect![
+            "the positions of level 2 of a tensor of shape 2147483648 x 4 would take 4294967300 bytes"
+        ],
+    );
+    wrong(
         huge(&[u64::MAX, u64::MAX, 2], "coo", 1 << 30),
         &expect!["a shape whose coordinates take 129 bits: at most 128 are supported"],
     );

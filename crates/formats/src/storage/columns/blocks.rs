@@ -2,7 +2,7 @@
 
 use rayon::prelude::*;
 
-use super::PARALLEL;
+use super::super::convert::PARALLEL;
 use crate::format::column::BLOCK;
 
 /// Calls back with the first entry of each block and how many it has.
@@ -18,8 +18,22 @@ pub(super) fn each(count: usize, call: impl Fn(usize, usize) + Sync) {
     }
 }
 
+/// An array of as many numbers as there are entries: sets those of each block, given its first entry.
+pub(super) fn filled(count: usize, fill: impl Fn(usize, &mut [u32]) + Sync + Send) -> Vec<u32> {
+    let mut all = vec![0; count];
+    let block = |(number, to): (usize, &mut [u32])| fill(number * BLOCK, to);
+    match is_shared(count) {
+        false => all.chunks_mut(BLOCK).enumerate().for_each(block),
+        true => {
+            let blocks = all.par_chunks_mut(BLOCK).enumerate();
+            blocks.with_min_len(PARALLEL / BLOCK / 4).for_each(block);
+        }
+    }
+    all
+}
+
 /// Whether several threads share the work on so many entries.
-pub(super) fn is_shared(count: usize) -> bool {
+fn is_shared(count: usize) -> bool {
     count >= PARALLEL && rayon::current_num_threads() > 1
 }
 

@@ -1,17 +1,19 @@
 //! From entries that go down the levels to the arrays of a tensor.
 
-use super::super::build::{Building, Left, zeroed};
+use super::super::build::{Building, Left, describe, zeroed};
+use super::super::convert::PARALLEL;
 use super::super::space::LevelSpace;
 use super::super::{Build, Indices, LevelData, StorageError, Tensor};
+use super::Columns;
 use super::store::stored;
 use super::walk::{At, Stored, Walk};
-use super::{Columns, PARALLEL};
 use crate::format::Format;
 use crate::format::column::BLOCK;
 use dastac_elements::{Native, Shared, Storage, with_type};
 use rayon::prelude::*;
 
-/// The tensor of entries in a format; nothing where a position has more than 32 bits.
+/// The tensor of entries in a format; nothing where a position has more than 32 bits, or where positions have no
+/// memory.
 pub(super) fn assembled(
     walk: Walk,
     from: &Tensor,
@@ -26,8 +28,8 @@ pub(super) fn assembled(
         step.level = level;
         step.above = (step.walk.positions, None);
         match own.kind.build(&mut step) {
+            _ if step.beyond => return Ok(None),
             Ok(arrays) => levels.push(LevelData::new(own.kind, arrays)),
-            Err(_) if step.beyond => return Ok(None),
             Err(error) => return Err(error),
         }
     }
@@ -49,7 +51,7 @@ struct Step<'a> {
     /// How many positions the level before has, and where what is stored below each begins, and the end.
     above: (u32, Option<Vec<u32>>),
     left: Left,
-    /// Whether a position has more than 32 bits.
+    /// Whether a position has more than 32 bits, or positions have no memory.
     beyond: bool,
 }
 
@@ -60,12 +62,21 @@ impl Step<'_> {
         Stored::new(&self.space.map().levels()[level], lowest, extent)
     }
 
+    /// Takes memory for an array of this level.
+    fn take(&mut self, what: &str, count: u64) -> Result<(), StorageError> {
+        let what = format!("the {what} of {}", describe(self.level, &self.from.shape));
+        self.left.take(&what, count, 4)
+    }
+
     fn array(&mut self, what: &str, count: u64) -> Result<Vec<u32>, StorageError> {
-        let level = self.level + 1;
-        let shape = super::super::product(&self.from.shape);
-        let what = format!("the {what} of level {level} of a tensor of shape {shape}");
-        self.left.take(&what, count, 4)?;
-        zeroed(&what, count)
+        self.take(what, count)?;
+        zeroed(&format!("the {what} of {}", describe(self.level, &self.from.shape)), count)
+    }
+
+    /// Says that a position has more than 32 bits. What else the error says is not read.
+    fn wide(&mut self) -> StorageError {
+        self.beyond = true;
+        StorageError::Memory { what: String::new(), bytes: 0 }
     }
 
     /// Sets the coordinate of this level at the position of each entry.
@@ -105,27 +116,23 @@ impl Step<'_> {
         });
         Ok(values)
     }
-
-    /// Sets where the positions of this level are: numbers that say so are below 2^32.
-    fn begins(&mut self) -> Vec<u32> {
-        match self.above.1.take() {
-            Some(begins) => begins,
-            // Each position of the level before has one.
-            None => (0..=self.above.0).collect(),
-        }
-    }
 }
 
 impl Building for Step<'_> {
     fn full(&mut self) -> Result<(), StorageError> {
-        if self.walk.full(self.stored_in(self.level)) {
-            return Ok(());
+        match self.walk.full(self.stored_in(self.level)) {
+            true => Ok(()),
+            false => Err(self.wide()),
         }
-        self.beyond = true;
-        Err(StorageError::Memory { what: String::new(), bytes: 0 })
     }
 
     fn stored(&mut self) {
+        // Where nodes begin is found together with them, in memory that there must be: else the error is that of
+        // sorted records.
+        if (u64::from(self.walk.positions) + 1) * 4 > self.left.0 {
+            self.beyond = true;
+            return;
+        }
         // Levels that are not unique have nodes of their own only together with those behind them.
         let levels = self.format.levels().iter().enumerate().skip(self.level);
         let mut begins: Option<Vec<u32>> = None;
@@ -154,19 +161,15 @@ impl Building for Step<'_> {
     }
 
     fn positions(&mut self) -> Result<Indices, StorageError> {
-        self.array("positions", u64::from(self.above.0) + 1)?;
-        Ok(Indices::U32(self.begins()))
+        self.take("positions", u64::from(self.above.0) + 1)?;
+        // Without any, each position of the level before has one.
+        let begins = self.above.1.take().unwrap_or_else(|| (0..=self.above.0).collect());
+        Ok(Indices::U32(begins))
     }
 
     fn ragged(&mut self) -> Result<Indices, StorageError> {
         let stored = self.stored_in(self.level);
-        let count = self.walk.columns.count;
-        let own = stored.all(&self.walk.columns);
-        let mut above = vec![0u32; count];
-        let shared = Shared::of(&mut above);
-        self.walk.each(|first, at| {
-            at.iter().enumerate().for_each(|(entry, at)| shared.set(first + entry, *at));
-        });
+        let (own, mut above) = (stored.all(&self.walk.columns), self.walk.all());
         let mut begins = self.array("positions", u64::from(self.above.0) + 1)?;
         for (at, own) in above.iter().zip(&own) {
             let most = &mut begins[*at as usize + 1];
@@ -176,10 +179,7 @@ impl Building for Step<'_> {
         for begin in &mut begins {
             match end.checked_add(*begin) {
                 Some(next) => (end, *begin) = (next, next),
-                None => {
-                    self.beyond = true;
-                    return Err(StorageError::Memory { what: String::new(), bytes: 0 });
-                }
+                None => return Err(self.wide()),
             }
         }
         above.par_iter_mut().zip(own).with_min_len(PARALLEL).for_each(|(at, own)| {

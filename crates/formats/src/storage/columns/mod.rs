@@ -23,18 +23,15 @@ use blocks::collected;
 pub(super) use tables::Tables;
 use walk::Walk;
 
-/// Fewer entries are not worth another thread.
-pub(super) const PARALLEL: usize = 1 << 14;
-
 /// The entries of a tensor, each element once.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Columns {
+#[derive(Default)]
+struct Columns {
     /// The coordinates of all entries, by dimension; values of functions behind them.
-    pub(super) dimensions: Vec<Vec<u32>>,
+    dimensions: Vec<Vec<u32>>,
     /// Where the value of each stands; nothing if values stand in their order.
-    pub(super) values: Option<Vec<u32>>,
+    values: Option<Vec<u32>>,
     /// How many there are.
-    pub(super) count: usize,
+    count: usize,
 }
 
 impl Tensor {
@@ -47,7 +44,7 @@ impl Tensor {
     ) -> Result<Option<Tensor>, StorageError> {
         let space = packing.space();
         let once = |format: &Format| format.levels().last().is_some_and(|level| level.unique);
-        if !once(&self.format) || format.levels().is_empty() || !are_narrow(space, &self.shape) {
+        if !once(&self.format) || format.levels().is_empty() || !is_narrow(space) {
             return Ok(None);
         }
         // Sums are those of entries in row-major order: these are read so elsewhere.
@@ -67,16 +64,12 @@ impl Tensor {
 }
 
 /// Whether coordinates of dimensions and of levels have 32 bits, and all sums on the way to these 64.
-fn are_narrow(space: &LevelSpace, shape: &[u64]) -> bool {
-    let narrow = |extent: &u64| *extent <= u32::MAX.into();
+fn is_narrow(space: &LevelSpace) -> bool {
     let largest = |dimension: usize| i128::from(space.shape()[dimension]);
-    let exprs = space
-        .map()
-        .levels()
-        .iter()
-        .chain(space.functions().iter().flat_map(|function| function.inputs()));
-    let mut small = exprs.map(|expr| expr.is_small(&largest));
-    shape.iter().chain(space.shape()).chain(space.extents()).all(narrow) && small.all(|one| one)
+    let inputs = space.functions().iter().flat_map(Indirect::inputs);
+    let mut extents = space.shape().iter().chain(space.extents());
+    extents.all(|extent| *extent <= u32::MAX.into())
+        && space.map().levels().iter().chain(inputs).all(|expr| expr.is_small(&largest))
 }
 
 impl Columns {

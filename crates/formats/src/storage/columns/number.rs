@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
-use super::blocks::{each, parts};
+use super::blocks::{filled, parts};
 use super::small;
 use super::walk::{At, Stored, Walk};
 use crate::format::column::BLOCK;
@@ -57,20 +57,6 @@ impl Window {
 }
 
 impl Level<'_> {
-    /// Gives nodes their numbers; nothing where entries have to be put in another order before.
-    pub(super) fn numbered(&self) -> Option<Numbered> {
-        if let Some(found) = self.in_runs() {
-            return Some(found);
-        }
-        let (tables, count) = (self.walk.tables, self.walk.columns.count);
-        let slots = u64::from(self.walk.positions).saturating_mul(self.stored.extent);
-        if slots <= tables.of_all(count) {
-            return Some(self.in_table(usize::try_from(slots).unwrap_or_default()));
-        }
-        let extent = usize::try_from(self.stored.extent).unwrap_or_default();
-        (self.stored.extent <= tables.of_one(count)).then(|| self.in_groups(extent)).flatten()
-    }
-
     /// Positions and coordinates of a block of entries. What is in the window before is that of the entry before.
     fn look(&self, first: usize, count: usize, window: &mut Window) {
         (window.above[0], window.own[0]) = (window.above[window.count], window.own[window.count]);
@@ -97,8 +83,8 @@ impl Level<'_> {
         true
     }
 
-    /// Where entries of each node stand side by side, and nodes in their order.
-    fn in_runs(&self) -> Option<Numbered> {
+    /// Without a table, if entries of each node stand side by side, and nodes in their order.
+    pub(super) fn in_runs(&self) -> Option<Numbered> {
         let count = self.walk.columns.count;
         let parts = parts(count);
         let nodes = |part: &Range<usize>| {
@@ -146,22 +132,20 @@ impl Level<'_> {
         Some(Numbered { at, count: small(all), begins })
     }
 
-    /// With a table of all coordinates below all positions.
-    fn in_table(&self, slots: usize) -> Numbered {
+    /// With a table of all coordinates below all positions, which has `slots` elements.
+    pub(super) fn in_table(&self, slots: usize) -> Numbered {
         let extent = usize::try_from(self.stored.extent).unwrap_or_default();
-        let count = self.walk.columns.count;
+        let (walk, count) = (self.walk, self.walk.columns.count);
         let mut table = vec![0u32; slots];
-        let block = |first: usize, count: usize, call: &mut dyn FnMut(usize, usize)| {
-            let mut window = Window::new();
-            self.look(first, count, &mut window);
-            for entry in 0..count {
-                let (above, own) = (window.above[entry + 1], window.own[entry + 1]);
-                call(first + entry, above as usize * extent + own as usize);
-            }
-        };
         let marks = Shared::of(&mut table);
-        each(count, |first, count| block(first, count, &mut |_, slot| marks.set(slot, 1)));
-        let positions = self.walk.positions as usize;
+        let slot = |above: u32, own: u32| above as usize * extent + own as usize;
+        walk.each(|first, above| {
+            let mut memory = [0; BLOCK];
+            let own = &mut memory[..above.len()];
+            self.stored.block(&walk.columns, first, own);
+            above.iter().zip(own).for_each(|(above, own)| marks.set(slot(*above, *own), 1));
+        });
+        let positions = walk.positions as usize;
         let mut begins = Vec::with_capacity(positions + 1);
         let mut next = 0;
         for row in table.chunks_exact_mut(extent.max(1)) {
@@ -171,32 +155,22 @@ impl Level<'_> {
             }
         }
         begins.resize(positions + 1, next);
-        let mut at = vec![0u32; count];
-        let shared = Shared::of(&mut at);
-        each(count, |first, count| {
-            block(first, count, &mut |entry, slot| shared.set(entry, table[slot]));
+        let at = filled(count, |first, to| {
+            let mut memory = [0; BLOCK];
+            let above = &mut memory[..to.len()];
+            walk.block(first, above);
+            self.stored.block(&walk.columns, first, to);
+            to.iter_mut().zip(above).for_each(|(to, above)| *to = table[slot(*above, *to)]);
         });
         Numbered { at: At::Each(at), count: next, begins }
     }
 
-    /// With a table of the coordinates below one position, for one after the other; nothing where entries of one do not
-    /// stand side by side.
-    fn in_groups(&self, extent: usize) -> Option<Numbered> {
-        let count = self.walk.columns.count;
-        let mut above = vec![0u32; count];
-        let mut own = vec![0u32; count];
-        let (to_above, to_own) = (Shared::of(&mut above), Shared::of(&mut own));
-        each(count, |first, count| {
-            let mut window = Window::new();
-            self.look(first, count, &mut window);
-            for at in 0..count {
-                to_above.set(first + at, window.above[at + 1]);
-                to_own.set(first + at, window.own[at + 1]);
-            }
-        });
-        if !above.is_sorted() {
-            return None;
-        }
+    /// With a table of the coordinates below one position, for one after the other, given the positions of entries,
+    /// which ascend.
+    pub(super) fn in_groups(&self, above: &[u32]) -> Numbered {
+        let extent = usize::try_from(self.stored.extent).unwrap_or_default();
+        let count = above.len();
+        let mut own = self.stored.all(&self.walk.columns);
         // Parts end where positions do.
         let whole = |entry: usize| match above.get(entry) {
             Some(own) if entry > 0 && above[entry - 1] == *own => {
@@ -229,7 +203,7 @@ impl Level<'_> {
         work.par_iter_mut().zip(firsts).skip(1).for_each(|((_, at), first)| {
             at.iter_mut().for_each(|at| *at += first);
         });
-        Some(Numbered { at: At::Each(own), count: first, begins })
+        Numbered { at: At::Each(own), count: first, begins }
     }
 }
 

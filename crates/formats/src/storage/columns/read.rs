@@ -8,7 +8,7 @@ use super::super::index::{Index, with_indices};
 use super::super::walk::{Keys, place};
 use super::super::{Indices, LevelSpace, StorageError, Tensor};
 use super::blocks::parts;
-use super::{Columns, small};
+use super::{Columns, is_narrow, small};
 use crate::format::column::BLOCK;
 use dastac_elements::{Native, with_type};
 use rayon::prelude::*;
@@ -65,12 +65,11 @@ impl<'a> Keys<'a> for Steps<'a> {
 impl Columns {
     /// The entries of a tensor in the order of storage, if their coordinates have 32 bits. Elements of blocks are
     /// entries where they are not `padding`.
-    pub(in super::super) fn of(tensor: &Tensor, padding: Option<f64>) -> Option<Columns> {
+    pub(super) fn of(tensor: &Tensor, padding: Option<f64>) -> Option<Columns> {
         let space = &tensor.space;
-        let narrow = |extent: &u64| *extent <= u32::MAX.into();
         let count = tensor.values.len();
         u32::try_from(count).ok()?;
-        if !space.shape().iter().chain(space.extents()).all(narrow) || !is_small(space) {
+        if !(is_narrow(space) && has_small_inverse(space)) {
             return None;
         }
         let mut steps = Steps { level: 0, all: Vec::new() };
@@ -96,16 +95,13 @@ impl Columns {
     }
 }
 
-/// Whether sums on the way to coordinates have 64 bits.
-fn is_small(space: &LevelSpace) -> bool {
-    let map = space.map();
+/// Whether sums on the way from levels to dimensions have 64 bits.
+fn has_small_inverse(space: &LevelSpace) -> bool {
     let most = |level: usize| {
         let (low, extent) = (space.value(level, 0), space.extent(level));
         low.saturating_abs().max(low.saturating_add(extent.into()).saturating_abs())
     };
-    let largest = |dimension: usize| i128::from(space.shape()[dimension]);
-    map.inverse().iter().all(|inverse| inverse.is_small(&most))
-        && map.levels().iter().all(|expr| expr.is_small(&largest))
+    space.map().inverse().iter().all(|inverse| inverse.is_small(&most))
 }
 
 struct Reader<'a> {
@@ -114,18 +110,6 @@ struct Reader<'a> {
     /// Of each level, the value of its expression at coordinate 0.
     lowest: Vec<i64>,
     padding: Option<f64>,
-}
-
-/// Some positions of the last level, in their order.
-struct Block {
-    places: [u32; BLOCK],
-    count: usize,
-}
-
-impl Block {
-    fn places(&self) -> &[u32] {
-        &self.places[..self.count]
-    }
 }
 
 impl Reader<'_> {
@@ -141,47 +125,49 @@ impl Reader<'_> {
                 .any(|(_, step)| matches!(step, Step::AttachBelow(..) | Step::Keep(_)));
         let dimensions = vec![Vec::with_capacity(positions.len()); rank];
         let mut to = Columns { dimensions, values: None, count: 0 };
-        let mut places = Vec::new();
+        let mut found = Vec::new();
         let mut levels = vec![[0u32; BLOCK]; self.lowest.len()];
-        let mut block = Block { places: [0; BLOCK], count: 0 };
+        let mut places = Vec::with_capacity(BLOCK);
         let mut next = positions.start;
         while next < positions.end {
             let end = positions.end.min(next + BLOCK);
-            self.present(next..end, &mut block);
+            self.present(next..end, &mut places);
             next = end;
             let mut kept = [true; BLOCK];
-            self.climb(block.places(), &mut levels, &mut kept);
+            self.climb(&places, &mut levels, &mut kept);
             if whole {
                 let order = space.order().unwrap_or_default();
                 for (dimension, level) in order.iter().zip(&levels) {
-                    to.dimensions[*dimension].extend_from_slice(&level[..block.count]);
+                    to.dimensions[*dimension].extend_from_slice(&level[..places.len()]);
                 }
-                to.count += block.count;
+                to.count += places.len();
                 continue;
             }
-            self.elements(&block, &levels, (&mut kept, &mut to));
-            let kept = kept.iter().zip(block.places()).filter(|(kept, _)| **kept);
-            places.extend(kept.map(|(_, place)| *place));
-            to.count = places.len();
+            self.elements(places.len(), &levels, (&mut kept, &mut to));
+            let kept = kept.iter().zip(&places).filter(|(kept, _)| **kept);
+            found.extend(kept.map(|(_, place)| *place));
+            to.count = found.len();
         }
-        Columns { values: Some(places).filter(|_| !whole), ..to }
+        Columns { values: Some(found).filter(|_| !whole), ..to }
     }
 
-    /// Those of some positions whose value is not padding.
-    fn present(&self, positions: Range<usize>, block: &mut Block) {
-        block.count = 0;
+    /// Those of some positions, at most a block of them, whose value is not padding.
+    fn present(&self, positions: Range<usize>, places: &mut Vec<u32>) {
+        places.clear();
         let Some(padding) = self.padding else {
-            block.count = positions.len();
-            block.places.iter_mut().zip(positions).for_each(|(to, at)| *to = small(at));
+            places.extend(positions.map(small));
             return;
         };
+        places.resize(positions.len(), 0);
         let values = &self.tensor.values;
+        let mut count = 0;
         with_type!(values.element(), V => {
             for (value, at) in values.typed::<V>()[positions.clone()].iter().zip(positions) {
-                block.places[block.count] = small(at);
-                block.count += usize::from(!value.is(padding));
+                places[count] = small(at);
+                count += usize::from(!value.is(padding));
             }
         });
+        places.truncate(count);
     }
 
     /// The coordinates in all levels, and which positions hold something.
@@ -227,14 +213,15 @@ impl Reader<'_> {
         }
     }
 
-    /// Adds the coordinates of elements, given those of levels; finds out besides which of these are an element's.
+    /// Adds the coordinates of so many elements, given those of levels; finds out besides which of these are an
+    /// element's.
     fn elements(
         &self,
-        block: &Block,
+        count: usize,
         levels: &[[u32; BLOCK]],
         (kept, to): (&mut [bool; BLOCK], &mut Columns),
     ) {
-        let (space, count) = (&self.tensor.space, block.count);
+        let space = &self.tensor.space;
         let map = space.map();
         let mut own = vec![[0i64; BLOCK]; map.inverse().len()];
         let level = |level: usize, to: &mut [i64]| {

@@ -1,14 +1,12 @@
 //! Entries on their way down the levels of a format.
 
-use super::blocks::each;
+use super::blocks::{each, filled};
 use super::tables::Tables;
 use super::{Columns, collected, small};
 use crate::format::LevelExpr;
 use crate::format::column::BLOCK;
-use dastac_elements::Shared;
 
 /// The positions of entries in a level.
-#[derive(Clone, Debug)]
 pub(super) enum At {
     /// All of them at the one position above the first level.
     Root,
@@ -19,7 +17,7 @@ pub(super) enum At {
 }
 
 /// What levels store: the values of an expression, less the lowest.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(super) struct Stored {
     expr: LevelExpr,
     lowest: i64,
@@ -53,15 +51,7 @@ impl Stored {
 
     /// Coordinates of all entries.
     pub(super) fn all(&self, columns: &Columns) -> Vec<u32> {
-        let mut all = vec![0u32; columns.count];
-        let shared = Shared::of(&mut all);
-        each(columns.count, |first, count| {
-            let mut memory = [0; BLOCK];
-            let block = &mut memory[..count];
-            self.block(columns, first, block);
-            block.iter().enumerate().for_each(|(at, value)| shared.set(first + at, *value));
-        });
-        all
+        filled(columns.count, |first, to| self.block(columns, first, to))
     }
 }
 
@@ -99,6 +89,11 @@ impl Walk {
             let extent = level.extent as u32;
             to.iter_mut().zip(own).for_each(|(to, own)| *to = *to * extent + *own);
         }
+    }
+
+    /// Positions of all entries.
+    pub(super) fn all(&self) -> Vec<u32> {
+        filled(self.columns.count, |first, to| self.block(first, to))
     }
 
     /// Calls back with the first entry of each block and the positions of its entries.
