@@ -162,6 +162,7 @@ fn chart(results: &Results, figure: Figure) -> Option<Chart> {
         Figure::SparseFilters => Some(sparse::pictures::filters(results)),
         Figure::SparseNetwork => Some(sparse::network::chart(results)),
         Figure::Formats => Some(sparse::formats::chart(results)),
+        Figure::Conversions => Some(sparse::conversions::chart(results)),
         Figure::SparseImages => Some(sparse::pictures::images(results)),
         Figure::WorkspaceProducts => Some(workspaces::report::products(results)),
         Figure::WorkspaceDiscordant => Some(workspaces::report::discordant(results)),

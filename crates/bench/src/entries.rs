@@ -31,17 +31,40 @@ pub(crate) fn of_rows(
     values: &[f64],
     columns: u64,
 ) -> Result<Storage, Error> {
-    let failed = || Error::Peer("its result is no matrix in rows".into());
+    of_lines([positions, coordinates], values, &|row, column| [row, column], columns)
+}
+
+/// As [`of_rows`], of the columns of a matrix, which has so many.
+///
+/// # Errors
+/// Arrays that are no columns; not enough memory.
+pub(crate) fn of_columns(
+    positions: &[i64],
+    coordinates: &[i64],
+    values: &[f64],
+    columns: u64,
+) -> Result<Storage, Error> {
+    of_lines([positions, coordinates], values, &|column, row| [row, column], columns)
+}
+
+/// Of rows or columns; `at` gives the row and the column of an entry of such a line.
+fn of_lines(
+    [positions, coordinates]: [&[i64]; 2],
+    values: &[f64],
+    at: &dyn Fn(u64, u64) -> [u64; 2],
+    columns: u64,
+) -> Result<Storage, Error> {
+    let failed = || Error::Peer("its result is no matrix in rows or columns".into());
     if coordinates.len() != values.len() {
         return Err(failed());
     }
     let mut entries = Vec::with_capacity(values.len());
-    for (row, bounds) in positions.windows(2).enumerate() {
+    for (line, bounds) in positions.windows(2).enumerate() {
         let [from, to] = [bounds[0], bounds[1]].map(|at| usize::try_from(at).unwrap_or(usize::MAX));
-        let row_of = coordinates.get(from..to).ok_or_else(failed)?.iter();
-        for (column, value) in row_of.zip(&values[from..to]) {
-            let column = u128::from(column.cast_unsigned());
-            entries.push((row as u128 * u128::from(columns) + column, *value));
+        let of_line = coordinates.get(from..to).ok_or_else(failed)?.iter();
+        for (inner, value) in of_line.zip(&values[from..to]) {
+            let [row, column] = at(line as u64, inner.cast_unsigned()).map(u128::from);
+            entries.push((row * u128::from(columns) + column, *value));
         }
     }
     comparable(entries)
@@ -54,8 +77,10 @@ fn place(shape: &[u64], coordinates: &[u64]) -> u128 {
 }
 
 /// The number for the coordinates is between 1 and 2, as large as values are, so that differences of values still
-/// show beside it; for other coordinates it is another one.
+/// show beside it; for other coordinates it is another one. Zeros that are stored are left out: formats and libraries
+/// differ in which of them they store.
 fn comparable(mut entries: Vec<(u128, f64)>) -> Result<Storage, Error> {
+    entries.retain(|(_, value)| *value != 0.0);
     if !entries.is_sorted_by_key(|(place, _)| *place) {
         entries.sort_unstable_by_key(|(place, _)| *place);
     }
@@ -93,5 +118,8 @@ mod tests {
         assert_eq!((&sorted[..3], &other[..3]), (&[5.0, 6.0, 7.0][..], &[5.0, 6.0, 7.0][..]));
         assert!((1.0..2.0).contains(&sorted[3]) && sorted[3] != other[3]);
         assert!(of_rows(&[0, 9], &[1], &[1.0], 4).is_err());
+        // The same matrix in columns, and a zero in its last one.
+        let columns = of_columns(&[0, 1, 2, 2, 4], &[1, 0, 0, 1], &[7.0, 5.0, 6.0, 0.0], 4);
+        assert_eq!(columns.unwrap().to_f64(), sorted);
     }
 }

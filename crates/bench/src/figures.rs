@@ -62,6 +62,8 @@ pub enum Figure {
     SparseImages,
     /// Sparse matrices in formats that their entries choose.
     Formats,
+    /// Sparse matrices brought from one format into another one.
+    Conversions,
     /// Kernels over structured operands beside a dense matrix product, or random ones.
     Structured,
     /// Rows of sparse matrices on cores inside of memory, handed out in several ways.
@@ -94,6 +96,7 @@ pub const FIGURES: &[(&str, Figure)] = &[
     ("sparse-network", Figure::SparseNetwork),
     ("sparse-images", Figure::SparseImages),
     ("formats-spmv", Figure::Formats),
+    ("formats-convert", Figure::Conversions),
     ("workspace-spgemm", Figure::WorkspaceProducts),
     ("workspace-discordant", Figure::WorkspaceDiscordant),
     ("workspace-kinds", Figure::WorkspaceKinds),
@@ -145,6 +148,7 @@ pub fn jobs(figure: Figure, scope: &Scope) -> Vec<Job> {
         Figure::SparseNetwork => sparse::network::jobs(scope),
         Figure::SparseImages => sparse::images::jobs(scope),
         Figure::Formats => sparse::formats::jobs(scope),
+        Figure::Conversions => sparse::conversions::jobs(scope),
         Figure::WorkspaceProducts => workspaces::products(scope),
         Figure::WorkspaceDiscordant => workspaces::discordant(scope),
         Figure::WorkspaceKinds => workspaces::kinds::jobs(scope),

@@ -71,6 +71,8 @@ pub enum Call {
     SparseTranspose,
     /// A convolution, with or without batches, channels and several filters.
     Convolution,
+    /// A sparse matrix in another format.
+    Conversion,
 }
 
 impl Workload {

@@ -63,7 +63,9 @@ pub fn measure(job: &Job) -> Result<CaseResults, Error> {
     for name in &job.systems {
         tell(name);
         let made = match name.as_str() {
-            "dastac" => Ok(Box::new(Packed) as Box<dyn System>),
+            "dastac" if job.call != Some(Call::Conversion) => {
+                Ok(Box::new(Packed) as Box<dyn System>)
+            }
             name => peers::system(peers::Request { name, job, laid: &laid, shared: &mut shared }),
         };
         systems.push(Candidate::new(name.clone(), made));
@@ -127,16 +129,19 @@ fn count(case: &mut CaseResults, runner: &Runner, laid: &Laid, job: &Job) {
 }
 
 /// Points of a product with a sparse matrix: each element of a row meets all of a row of a second sparse matrix;
-/// each entry meets each column of the dense factor.
+/// each entry meets each column of the dense factor. Those of a conversion are its entries.
 fn stored_points(runner: &Runner, job: &Job) -> Option<f64> {
     if matches!(job.call, Some(Call::SparseProduct | Call::SparseColumns)) {
         return peers::multiply_adds(runner);
     }
-    if !matches!(job.call, Some(Call::SparseVector | Call::SparseMatrix)) {
+    if !matches!(job.call, Some(Call::SparseVector | Call::SparseMatrix | Call::Conversion)) {
         return None;
     }
     let ids = || (0..runner.facts().len()).map(TensorId);
     let entries = ids().find_map(|id| runner.bound(id))?.entry_count();
+    if job.call == Some(Call::Conversion) {
+        return Some(entries as f64);
+    }
     let factors = ids().filter(|id| runner.bound(*id).is_none());
     let columns = factors.filter_map(|id| runner.facts()[id.0].shape.get(1)).next();
     Some(entries as f64 * columns.map_or(1.0, |columns| *columns as f64))

@@ -25,6 +25,10 @@ pub const NETWORK_MARKERS: [&str; 2] =
 pub const FORMATS_MARKERS: [&str; 2] =
     ["<!-- bench formats: begin -->", "<!-- bench formats: end -->"];
 
+/// What is written of conversions stands between these.
+pub const CONVERSIONS_MARKERS: [&str; 2] =
+    ["<!-- bench conversions: begin -->", "<!-- bench conversions: end -->"];
+
 /// The days since 1970 as a date.
 pub fn date(seconds: u64) -> String {
     // Civil from days (H. Hinnant): years begin in March.
@@ -290,6 +294,27 @@ pub fn formats(results: &Results) -> Option<String> {
     goals.retain(|goal| !goal.rows.is_empty());
     if !goals.is_empty() {
         write_goals(&mut text, "Goals of chosen formats", &goals);
+    }
+    Some(text)
+}
+
+/// The text between [`CONVERSIONS_MARKERS`]; `None` if no conversion was measured.
+pub fn conversions(results: &Results) -> Option<String> {
+    let (headings, rows) = sparse::conversions::table(results);
+    if rows.is_empty() {
+        return None;
+    }
+    let mut text = measured_on(&results.machine);
+    let _ = writeln!(
+        text,
+        "\ndastac's medians in milliseconds and in nanoseconds for each entry, and the times of others over them; what \
+         the arrays take before and after.\n"
+    );
+    write_table(&mut text, &headings, &rows);
+    let mut goals = sparse::conversions::goals(results);
+    goals.retain(|goal| !goal.rows.is_empty());
+    if !goals.is_empty() {
+        write_goals(&mut text, "Goals of conversions", &goals);
     }
     Some(text)
 }

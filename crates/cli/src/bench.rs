@@ -217,6 +217,7 @@ fn reports(results: &Results, args: &BenchArgs) -> Result<String> {
             (summary::SPARSE_MARKERS, summary::sparse(results)),
             (summary::NETWORK_MARKERS, summary::network(results)),
             (summary::FORMATS_MARKERS, summary::formats(results)),
+            (summary::CONVERSIONS_MARKERS, summary::conversions(results)),
         ];
         summarise(path, parts)?;
     }

@@ -116,7 +116,8 @@ pub(super) fn system(Request { name, job, laid, shared }: Request<'_>) -> Ready 
         | Call::SparseProduct
         | Call::SparseColumns
         | Call::SparseTranspose
-        | Call::Convolution => "",
+        | Call::Convolution
+        | Call::Conversion => "",
     };
     Ok(Box::new(library))
 }

@@ -9,10 +9,10 @@ use dastac_formats::storage::Indices;
 use dastac_stur::program::TensorId;
 use serde_json::{Value, json};
 
-use super::eigen;
-use super::products::{operands, output};
+use super::products::{Operand, operand, operands, output};
 use super::python::{Process, interpreter};
 use super::request::{Ready, Request};
+use super::{conversions, eigen};
 use crate::Error;
 use crate::entries::of_rows;
 use crate::job::Job;
@@ -27,10 +27,18 @@ pub(super) fn system(Request { name, job, shared, .. }: Request<'_>) -> Ready {
     if ["scipy", "eigen"].contains(&library) && job.threads > 1 {
         return Err("it uses one thread only".into());
     }
-    let (operands, files) = write(&job.places.scratch, shared)?;
+    let rows = match job.call {
+        Some(Call::Conversion) => Some(conversions::rows(shared)?),
+        _ => None,
+    };
+    let operands = match &rows {
+        Some(rows) => vec![operand(rows).ok_or("it takes matrices of 64-bit numbers only")?],
+        None => operands(shared)?,
+    };
+    let (operands, files) = write(&job.places.scratch, operands)?;
     let started = match library {
         "eigen" => with_eigen(job, &operands),
-        _ => with_python(name, job, &operands),
+        _ => with_python(name, job, &operands, conversions::formats(shared).as_deref()),
     };
     for file in &files {
         // They are read, or not needed.
@@ -48,7 +56,12 @@ pub(super) fn system(Request { name, job, shared, .. }: Request<'_>) -> Ready {
 }
 
 /// Python with the operands, and what it says of the expression.
-fn with_python(name: &str, job: &Job, operands: &[Value]) -> Result<(Process, Value), String> {
+fn with_python(
+    name: &str,
+    job: &Job,
+    operands: &[Value],
+    formats: Option<&[String]>,
+) -> Result<(Process, Value), String> {
     let mut process = Process::start(&interpreter(job), SCRIPT, job.threads)?;
     let answer = process.ask(&json!({
         "library": name.split('-').next(),
@@ -56,6 +69,7 @@ fn with_python(name: &str, job: &Job, operands: &[Value]) -> Result<(Process, Va
         "sorted": name.ends_with("-sorted"),
         "threads": job.threads,
         "operands": operands,
+        "formats": formats,
     }))?;
     Ok((process, answer))
 }
@@ -83,12 +97,12 @@ fn with_eigen(job: &Job, operands: &[Value]) -> Result<(Process, Value), String>
 }
 
 /// The arrays of the operands as files, and what the process is told about them.
-fn write(scratch: &Path, shared: &Runner) -> Result<(Vec<Value>, Vec<PathBuf>), String> {
+fn write(scratch: &Path, operands: Vec<Operand<'_>>) -> Result<(Vec<Value>, Vec<PathBuf>), String> {
     let cannot = |error: std::io::Error| format!("cannot write its inputs: {error}");
     std::fs::create_dir_all(scratch).map_err(cannot)?;
     let integers = |array: &Indices| array.iter().flat_map(u64::to_le_bytes).collect::<Vec<u8>>();
     let (mut all, mut files) = (Vec::new(), Vec::new());
-    for (at, operand) in operands(shared)?.into_iter().enumerate() {
+    for (at, operand) in operands.into_iter().enumerate() {
         let arrays = [
             operand.values.iter().flat_map(|value| value.to_le_bytes()).collect(),
             integers(operand.coordinates),

@@ -3,6 +3,7 @@
 
 mod blas;
 mod chosen;
+mod conversions;
 mod convolution;
 mod eigen;
 mod einsum;
@@ -183,6 +184,9 @@ pub(super) fn system(request: Request<'_>) -> Ready {
             variant::system(request)
         }
         "auto" => chosen::system(request),
+        "dastac" | "mkl" if request.job.call == Some(Call::Conversion) => {
+            conversions::system(request)
+        }
         "c-packed" | "c-inputs" | "c-dense" => loops::system(request),
         "mkl" if matches!(request.job.call, Some(Call::SparseVector | Call::SparseMatrix)) => {
             sparse::mkl(request)

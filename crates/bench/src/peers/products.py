@@ -14,6 +14,8 @@ def with_scipy(job, arrays):
     version = "SciPy " + scipy.__version__
     if job["call"] == "sparse_transpose":
         return "a.T.tocsr()", version, lambda: operands[0].T.tocsr(), lambda c: c
+    if job["call"] == "conversion":
+        return converted(operands[0], version, *job["formats"])
     a, b = operands
     if job["call"] == "sparse_columns":
         return "(a @ b).tocsr()", version, lambda: (a @ b).tocsr(), lambda c: c
@@ -26,6 +28,27 @@ def with_scipy(job, arrays):
         return c
 
     return "a @ b, sort_indices", version, ordered, lambda c: c
+
+
+def converted(matrix, version, source, target):
+    name, _, block = target.rstrip(")").partition("(")
+    # SciPy has no empty rows or columns left out.
+    known = {"dcsr": "csr", "dcsc": "csc", "bcsr": "bsr"}
+    source, name = known.get(source, source), known.get(name, name)
+    if source not in ("csr", "csc", "coo") or name not in ("csr", "csc", "coo", "dia", "bsr"):
+        raise ValueError(f"SciPy does not convert {source} to {target}")
+    a = matrix.asformat(source)
+    block = tuple(int(part) for part in block.split(",")) if block else None
+
+    def stored(c):
+        c = c.tocsr()
+        c.eliminate_zeros()
+        return c
+
+    if name == "bsr":
+        return f"{source}.tobsr({block})", version, lambda: a.tobsr(block), stored
+    # Nothing of the source is handed on.
+    return f"{source}.to{name}()", version, lambda: a.asformat(name, copy=True), stored
 
 
 def with_graphblas(job, arrays):

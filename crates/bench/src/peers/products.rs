@@ -4,8 +4,8 @@ use std::time::{Duration, Instant};
 
 use dastac_driver::run::Runner;
 use dastac_elements::Storage;
-use dastac_formats::Format;
 use dastac_formats::storage::Indices;
+use dastac_formats::{Format, Tensor};
 use dastac_runtime::Role;
 use dastac_stur::program::TensorId;
 
@@ -19,7 +19,8 @@ use crate::system::System;
 
 /// Whether libraries compute a sparse matrix for this call.
 pub(super) fn has(call: Option<Call>) -> bool {
-    matches!(call, Some(Call::SparseProduct | Call::SparseColumns | Call::SparseTranspose))
+    let calls = [Call::SparseProduct, Call::SparseColumns, Call::SparseTranspose, Call::Conversion];
+    call.is_some_and(|call| calls.contains(&call))
 }
 
 /// A matrix in rows or columns.
@@ -41,21 +42,29 @@ pub(super) fn operands(shared: &Runner) -> Result<Vec<Operand<'_>>, String> {
     let mut ids: Vec<TensorId> = (0..shared.facts().len()).map(TensorId).collect();
     ids.retain(|id| shared.facts()[id.0].role == Role::Input);
     ids.sort_by_key(|id| &shared.facts()[id.0].name);
-    let operand = |id: &TensorId| {
-        let tensor = shared.bound(*id)?;
-        let columns = *tensor.format() == Format::csc();
-        let level = tensor.levels().get(1)?;
-        let [height, width] = tensor.shape() else { return None };
-        (columns || *tensor.format() == Format::csr()).then_some(Operand {
-            shape: [*height as usize, *width as usize],
-            columns,
-            positions: level.positions()?,
-            coordinates: level.coordinates()?,
-            values: tensor.values().as_slice()?,
-        })
-    };
-    let all: Option<Vec<Operand<'_>>> = ids.iter().map(operand).collect();
+    let bound = |id: &TensorId| operand(shared.bound(*id)?);
+    let all: Option<Vec<Operand<'_>>> = ids.iter().map(bound).collect();
     all.ok_or_else(|| "it is measured on rows and columns of 64-bit numbers only".into())
+}
+
+/// A tensor as an operand, if it is a matrix in rows or columns.
+pub(super) fn operand(tensor: &Tensor) -> Option<Operand<'_>> {
+    let columns = *tensor.format() == Format::csc();
+    let level = tensor.levels().get(1)?;
+    let [height, width] = tensor.shape() else { return None };
+    (columns || *tensor.format() == Format::csr()).then_some(Operand {
+        shape: [*height as usize, *width as usize],
+        columns,
+        positions: level.positions()?,
+        coordinates: level.coordinates()?,
+        values: tensor.values().as_slice()?,
+    })
+}
+
+/// Numbers as MKL takes them.
+pub(super) fn narrow(array: &Indices) -> Result<Vec<i32>, String> {
+    let narrow = array.iter().map(i32::try_from);
+    narrow.collect::<Result<_, _>>().map_err(|_| "its arrays do not fit 32 bits".into())
 }
 
 /// The multiply-adds of a product: each element of the first matrix meets a row of the second one.
@@ -88,10 +97,6 @@ pub(super) fn mkl(Request { name, job, shared, .. }: Request<'_>) -> Ready {
     let library = blas::library("mkl", job)?;
     let routines = library.products.ok_or("the library has no products of sparse matrices")?;
     let call = job.call.ok_or("there is no routine for it")?;
-    let narrow = |array: &Indices| -> Result<Vec<i32>, String> {
-        let narrow = array.iter().map(i32::try_from);
-        narrow.collect::<Result<_, _>>().map_err(|_| "its arrays do not fit 32 bits".into())
-    };
     let mut operands_of = Vec::new();
     for operand in operands(shared)? {
         let arrays = Arrays {

@@ -9,6 +9,7 @@ use dastac_formats::storage::Indices;
 use dastac_stur::program::{Element, TensorId};
 
 use super::blas;
+use super::products::narrow;
 use super::request::{Ready, Request};
 use crate::Error;
 use crate::system::{System, outputs};
@@ -73,10 +74,6 @@ pub(super) fn mkl(Request { name, job, laid, shared }: Request<'_>) -> Ready {
     let library = blas::library("mkl", job)?;
     let routines = library.sparse.ok_or("the library has no sparse matrices")?;
     let operands = operands(laid, shared)?;
-    let narrow = |array: &Indices| -> Result<Vec<i32>, String> {
-        let narrow = array.iter().map(i32::try_from);
-        narrow.collect::<Result<_, _>>().map_err(|_| "its arrays do not fit 32 bits".into())
-    };
     let (positions, coordinates) = (narrow(operands.positions)?, narrow(operands.coordinates)?);
     let Operands { shape, columns, dense, output, .. } = operands;
     let (prepared, how) = match name {

@@ -1,6 +1,7 @@
 //! Programs with tensors whose pattern is known only when they run: convolutions of a sparse input under several loop
 //! orders (figure 17 of "Compilation of Sparse Convolutions"), and sparse matrices times vectors and matrices.
 
+pub mod conversions;
 pub mod formats;
 pub mod goals;
 pub mod images;

@@ -7,16 +7,18 @@
 //! Along diagonals nothing is gathered, and elements are in the lanes of vectors: there an element of a block costs
 //! half of what one in a row does, also where it is padding (figure 6 of UniSparse takes blocks that are half full).
 
-use std::collections::BTreeMap;
+use rayon::prelude::*;
 
 use crate::format::Format;
-use crate::storage::{Build, Entries};
-use crate::storage::{Indices, StorageError, Tensor};
+use crate::storage::{Build, Index, Indices, StorageError, Tensor, with_indices};
 
 /// What a format other than rows may take of their bytes.
 const MOST: f64 = 0.85;
+/// How many square blocks of this size have entries.
+type Blocks = fn(&Rows<'_>) -> u64;
 /// Sizes of square blocks that are tried.
-const BLOCKS: [u64; 5] = [2, 3, 4, 6, 8];
+const BLOCKS: [(u64, Blocks); 5] =
+    [(2, blocks::<2>), (3, blocks::<3>), (4, blocks::<4>), (6, blocks::<6>), (8, blocks::<8>)];
 /// Lengths of blocks of diagonals that are tried.
 const DIAGONALS: [u64; 2] = [64, 512];
 /// What an element of a block of a diagonal costs, of what one in a row does.
@@ -44,34 +46,36 @@ type Tried = (f64, String, u64);
 /// elements, into a result without a format. (Times a matrix of many columns, rows are faster.)
 ///
 /// # Errors
-/// Not enough memory to sort the entries.
+/// Not enough memory to order the entries.
 pub fn choose(tensor: &Tensor, along: bool) -> Result<Choice, StorageError> {
     let rank = tensor.shape().len();
     let build = Build { padding: None, ..Build::default() };
     let sorted = tensor.convert(&Format::csf(rank), build)?;
-    let &[rows, columns] = sorted.shape() else {
+    let Some(stored) = Rows::of(&sorted) else {
         let (format, bytes) = (Format::csf(rank), sorted.bytes());
         return Ok(Choice { format: format.to_string(), bytes, plain: (format, bytes) });
     };
-    let entries = sorted.to_entries()?;
-    let value = entries.values().element().bytes() as u64;
-    let width = Indices::width_for(rows.max(columns).max(entries.len() as u64));
-    let count = entries.len() as u64;
+    let [rows, columns] = stored.shape;
+    let value = sorted.values().element().bytes() as u64;
+    let count = stored.columns.len() as u64;
+    let width = Indices::width_for(rows.max(columns).max(count));
     let plain = width * (rows + 1) + count * (width + value);
     let row = ROW * (width + value) as f64;
-    let filled = blocks(&entries, [1, columns.max(1)]);
+    let filled = stored.rows.len() as u64;
     let coordinates = width * (2 * filled + 3) + count * (width + value);
     let mut tried: Vec<Tried> =
         vec![(coordinates as f64 + filled as f64 * row, "dcsr".to_owned(), coordinates)];
     if along {
-        for size in BLOCKS {
-            let (stored, rows) = (blocks(&entries, [size, size]), rows.div_ceil(size));
-            let bytes = width * (rows + 1) + stored * (width + size * size * value);
-            tried.push((bytes as f64 + rows as f64 * row, format!("bcsr({size}, {size})"), bytes));
-        }
-        let sizes = (width, value);
-        let each = DIAGONALS.iter().flat_map(|length| in_diagonals(&entries, *length, sizes));
-        tried.extend(each);
+        let in_blocks = BLOCKS.par_iter().map(|(size, blocks)| {
+            let (blocks, rows) = (blocks(&stored), rows.div_ceil(*size));
+            let bytes = width * (rows + 1) + blocks * (width + size * size * value);
+            vec![(bytes as f64 + rows as f64 * row, format!("bcsr({size}, {size})"), bytes)]
+        });
+        let in_diagonals = DIAGONALS.par_iter();
+        let in_diagonals =
+            in_diagonals.map(|length| in_diagonals_of(&stored, *length, (width, value)));
+        let each: Vec<Vec<Tried>> = in_blocks.chain(in_diagonals).collect();
+        tried.extend(each.into_iter().flatten());
     }
     let most = MOST * (plain as f64 + rows as f64 * row);
     let mut best: Tried = (most, Format::csr().to_string(), plain);
@@ -84,32 +88,19 @@ pub fn choose(tensor: &Tensor, along: bool) -> Result<Choice, StorageError> {
 }
 
 /// All blocks of diagonals in which something is stored; and those in which enough is, with rows for the rest.
-fn in_diagonals(entries: &Entries, length: u64, (width, value): (u64, u64)) -> Vec<Tried> {
+fn in_diagonals_of(stored: &Rows<'_>, length: u64, (width, value): (u64, u64)) -> Vec<Tried> {
     let least = (length as f64 * ALONG + EACH).ceil() as u64;
     let (mut all, mut full, mut rest) = (0, 0, 0);
-    let mut add = |counts: &BTreeMap<u64, u64>| {
-        for count in counts.values() {
-            all += 1;
-            match *count >= least {
-                true => full += 1,
-                false => rest += count,
-            }
+    // `j - i` within a block of rows, counted from its smallest value.
+    let number = |row: u64, column: u64| column + (length - 1 - row % length);
+    stored.groups((length, stored.shape[1] + length), number, |count| {
+        all += 1;
+        match count >= least {
+            true => full += 1,
+            false => rest += count,
         }
-    };
-    // Within a block of rows, `j - i` counted from its smallest value; each number of which there are entries once.
-    let mut counts: BTreeMap<u64, u64> = BTreeMap::new();
-    let mut last = 0;
-    for entry in 0..entries.len() {
-        let at = entries.at(entry);
-        let (block, row) = (at[0] / length, at[0] % length);
-        if block != last {
-            add(&std::mem::take(&mut counts));
-            last = block;
-        }
-        *counts.entry(at[1] + (length - 1 - row)).or_default() += 1;
-    }
-    add(&counts);
-    let (rows, element) = (entries.shape()[0], width + value);
+    });
+    let (rows, element) = (stored.shape[0], width + value);
     let bytes =
         |blocks: u64| width * (rows.div_ceil(length) + 1) + blocks * (width + length * value);
     let cost = |blocks: u64| blocks as f64 * (length as f64 * ALONG + EACH) * element as f64;
@@ -126,25 +117,111 @@ fn in_diagonals(entries: &Entries, length: u64, (width, value): (u64, u64)) -> V
     tried
 }
 
-/// How many blocks of a matrix, whose entries come row by row, have entries.
-fn blocks(entries: &Entries, [height, width]: [u64; 2]) -> u64 {
-    let columns = entries.shape()[1].div_ceil(width);
-    let mut seen = vec![u64::MAX; usize::try_from(columns).unwrap_or_default()];
+/// In how many square blocks of so many rows something is stored.
+fn blocks<const SIZE: u64>(stored: &Rows<'_>) -> u64 {
     let mut count = 0;
-    for entry in 0..entries.len() {
-        let at = entries.at(entry);
-        let (row, column) = (at[0] / height, usize::try_from(at[1] / width).unwrap_or_default());
-        if std::mem::replace(&mut seen[column], row) != row {
-            count += 1;
+    let extent = stored.shape[1].div_ceil(SIZE);
+    stored.groups((SIZE, extent), |_, column| column / SIZE, |_| count += 1);
+    count
+}
+
+/// The rows of a matrix that have entries.
+struct Rows<'a> {
+    shape: [u64; 2],
+    /// Their numbers.
+    rows: &'a Indices,
+    /// Where the entries of each begin, and where those of the last one end.
+    bounds: &'a Indices,
+    /// The columns of the entries.
+    columns: &'a Indices,
+}
+
+impl Rows<'_> {
+    /// Those of a matrix that stands as a tree.
+    fn of(sorted: &Tensor) -> Option<Rows<'_>> {
+        let ([rows, columns], [outer, inner]) = (sorted.shape(), sorted.levels()) else {
+            return None;
+        };
+        Some(Rows {
+            shape: [*rows, *columns],
+            rows: outer.coordinates()?,
+            bounds: inner.positions()?,
+            columns: inner.coordinates()?,
+        })
+    }
+
+    /// Calls back with how many entries there are in each group that has some: those whose rows are in the same one of
+    /// the blocks of `height` rows, and whose numbers, below `extent`, are the same.
+    fn groups(
+        &self,
+        (height, extent): (u64, u64),
+        number: impl Fn(u64, u64) -> u64,
+        mut call: impl FnMut(u64),
+    ) {
+        let mut counts = Counts::new(extent, self.columns.len() as u64);
+        with_indices!(self.columns, columns => {
+            let mut first = 0;
+            let mut block = None;
+            for (at, row) in self.rows.iter().enumerate() {
+                if block.replace(row / height) != Some(row / height) {
+                    counts.take(&mut call);
+                }
+                let last = usize::try_from(self.bounds.at(at + 1)).unwrap_or(usize::MAX);
+                columns[first..last].iter().for_each(|column| counts.add(number(row, column.widen())));
+                first = last;
+            }
+        });
+        counts.take(&mut call);
+    }
+}
+
+/// How often there are numbers.
+struct Counts {
+    /// By number; nothing where there are too many that could be.
+    table: Vec<u32>,
+    /// Those that there are, each once; without a table, each as often as there is.
+    known: Vec<u64>,
+}
+
+impl Counts {
+    /// Of numbers below `extent`, of which `entries` come.
+    fn new(extent: u64, entries: u64) -> Counts {
+        let is_small = extent <= entries.saturating_mul(4).saturating_add(1 << 16);
+        let length = if is_small { usize::try_from(extent).unwrap_or(0) } else { 0 };
+        Counts { table: vec![0; length], known: Vec::new() }
+    }
+
+    fn add(&mut self, number: u64) {
+        let at = usize::try_from(number).unwrap_or(usize::MAX);
+        if let Some(count) = self.table.get_mut(at) {
+            *count += 1;
+            if *count > 1 {
+                return;
+            }
+        }
+        self.known.push(number);
+    }
+
+    /// Calls back with how often there was each number, and begins anew.
+    fn take(&mut self, call: &mut impl FnMut(u64)) {
+        if self.table.is_empty() {
+            self.known.sort_unstable();
+            self.known.chunk_by(|one, other| one == other).for_each(|same| call(same.len() as u64));
+            self.known.clear();
+            return;
+        }
+        for number in self.known.drain(..) {
+            let at = usize::try_from(number).unwrap_or(usize::MAX);
+            call(std::mem::take(&mut self.table[at]).into());
         }
     }
-    count
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::format::{Definitions, default_names, parse, read_hybrid};
+    use crate::storage::Entries;
     use dastac_elements::Storage;
 
     fn chosen(along: bool, shape: [u64; 2], at: impl Iterator<Item = [u64; 2]>) -> String {
@@ -192,6 +269,9 @@ mod tests {
             chosen(true, [640, 643], mixed),
             "hybrid(bdia(64) where count(i / 64, j - i) >= 36, csr)"
         );
+        // Few entries far apart, in blocks that no table has place for.
+        let wide = (0..512u64).map(|at| [at / 8, at / 64 * (1 << 28) + at % 8]);
+        assert_eq!(chosen(true, [64, u32::MAX.into()], wide), "bcsr(8, 8)");
         let diagonals = (0..1200u64).map(|at| [at / 2, at / 2 + at % 2 * 7]);
         assert_eq!(chosen(true, [600, 607], diagonals), "bdia(64)");
         assert_eq!(chosen(true, [40, 40], (0..40).map(|at| [at, at * 7 % 40])), "csr");

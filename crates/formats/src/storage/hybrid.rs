@@ -1,14 +1,21 @@
 //! Tensors in parts of hybrid formats.
 
 use dastac_elements::{Storage, with_type};
+use rayon::prelude::*;
 
 use super::number::real;
+use super::walk::place;
 use super::{Build, Entries, StorageError, Tensor, indirect};
+use crate::format::column::BLOCK;
 use crate::format::hybrid::{Condition, Hybrid, Measure};
 use crate::format::{Aggregate, Format, LevelExpr};
 
 /// So many thresholds are tried where none is given.
 const TRIED: usize = 12;
+
+/// Groups of entries are counted in tables where they have this many numbers for each entry, and a few more, at most.
+const MOST_GROUPS: u64 = 4;
+const FEW_GROUPS: u64 = 1 << 12;
 
 impl Tensor {
     /// The parts of the tensor in a hybrid format. Thresholds that are not given are those of which the parts take the
@@ -96,78 +103,123 @@ fn smallest(
 
 /// The number of each entry.
 fn measured(measure: &Measure, entries: &Entries) -> Vec<f64> {
-    match measure {
-        Measure::Query { aggregate, groups } => answers(entries, *aggregate, groups),
-        Measure::Value { expr, functions } => {
-            let known: Vec<Vec<u64>> =
-                functions.iter().map(|function| indirect::values(function, entries)).collect();
-            let rank = entries.shape().len();
-            let value = |entry: usize| {
-                let of = |at: usize| match at.checked_sub(rank) {
-                    Some(function) => i128::from(known[function][entry]),
-                    None => i128::from(entries.at(entry)[at]),
-                };
-                expr.value(&of) as f64
-            };
-            (0..entries.len()).map(value).collect()
-        }
-    }
-}
-
-/// What a query answers for the group of each entry.
-fn answers(entries: &Entries, aggregate: Aggregate, groups: &[LevelExpr]) -> Vec<f64> {
-    let keys = keys(entries, groups);
-    let numbers: Vec<f64> = match aggregate {
-        Aggregate::Count => Vec::new(),
-        _ => entries.values().numbers().map(real).collect(),
+    let (expr, functions) = match measure {
+        Measure::Query { aggregate, groups } => return answers(entries, *aggregate, groups),
+        Measure::Value { expr, functions } => (expr, functions),
     };
-    let mut order: Vec<usize> = (0..entries.len()).collect();
-    order.sort_by_key(|entry| keys[*entry]);
-    let mut answers = vec![0.0; entries.len()];
-    for group in order.chunk_by(|one, other| keys[*one] == keys[*other]) {
-        let own = group.iter().map(|entry| numbers[*entry]);
-        let answer = match aggregate {
-            Aggregate::Count => group.len() as f64,
-            Aggregate::Sum => own.sum(),
-            Aggregate::Max => own.fold(f64::NEG_INFINITY, f64::max),
-            Aggregate::Min => own.fold(f64::INFINITY, f64::min),
-            Aggregate::Any => f64::from(u8::from(own.into_iter().any(|number| number != 0.0))),
-        };
-        group.iter().for_each(|entry| answers[*entry] = answer);
+    let known: Vec<Vec<u64>> =
+        functions.iter().map(|function| indirect::values(function, entries)).collect();
+    match small(expr, entries, &known) {
+        Some(values) => values.into_iter().map(|value| value as f64).collect(),
+        None => large(expr, entries, &known).map(|value| value as f64).collect(),
     }
-    answers
 }
 
-/// The group of each entry, as a number: entries of which all expressions have the same values have the same one.
-fn keys(entries: &Entries, groups: &[LevelExpr]) -> Vec<u64> {
+/// What a query answers for the group of each entry. Those of a group are added up in the order of the entries.
+fn answers(entries: &Entries, aggregate: Aggregate, groups: &[LevelExpr]) -> Vec<f64> {
+    let (keys, count) = keys(entries, groups);
+    let first = match aggregate {
+        Aggregate::Max => f64::NEG_INFINITY,
+        Aggregate::Min => f64::INFINITY,
+        Aggregate::Count | Aggregate::Sum | Aggregate::Any => 0.0,
+    };
+    let mut answers = vec![first; count];
+    let mut add = |with: &dyn Fn(f64, f64) -> f64| {
+        let numbers = entries.values().numbers().map(real);
+        for (key, number) in keys.iter().zip(numbers) {
+            answers[*key as usize] = with(answers[*key as usize], number);
+        }
+    };
+    match aggregate {
+        Aggregate::Count => keys.iter().for_each(|key| answers[*key as usize] += 1.0),
+        Aggregate::Sum => add(&|sum, number| sum + number),
+        Aggregate::Max => add(&f64::max),
+        Aggregate::Min => add(&f64::min),
+        Aggregate::Any => add(&|any, number| if number == 0.0 { any } else { 1.0 }),
+    }
+    keys.into_iter().map(|key| answers[key as usize]).collect()
+}
+
+/// The group of each entry, and below which number all groups are: entries of which all expressions have the same
+/// values are in the same one. There are not many more numbers than entries.
+fn keys(entries: &Entries, groups: &[LevelExpr]) -> (Vec<u64>, usize) {
     let mut keys = vec![0; entries.len()];
     let mut count: u64 = 1;
+    let most = entries.len() as u64 * MOST_GROUPS + FEW_GROUPS;
     for expr in groups {
-        let value = |entry: usize| {
-            let coordinates = entries.at(entry);
-            expr.value(&|at| i128::from(coordinates[at]))
-        };
-        let values: Vec<i128> = (0..entries.len()).map(value).collect();
-        let (Some(least), Some(most)) = (values.iter().min(), values.iter().max()) else { break };
-        let extent = most.checked_sub(*least).and_then(|range| u64::try_from(range + 1).ok());
-        match extent.and_then(|extent| Some((extent, count.checked_mul(extent)?))) {
-            Some((extent, all)) => {
-                let digit = |value: &i128| (value - least) as u64;
-                let each = keys.iter_mut().zip(&values);
-                each.for_each(|(key, value)| *key = *key * extent + digit(value));
-                count = all;
+        let values = small(expr, entries, &[]).unwrap_or_else(|| {
+            let all: Vec<i128> = large(expr, entries, &[]).collect();
+            numbered(all).into_iter().map(u64::cast_signed).collect()
+        });
+        let least = values.iter().copied().min().unwrap_or(0);
+        let most_of = values.iter().copied().max().unwrap_or(0);
+        let digits = values.into_iter().map(|value| value.wrapping_sub(least).cast_unsigned());
+        let extent = u128::from(most_of.wrapping_sub(least).cast_unsigned()) + 1;
+        match u128::from(count) * extent {
+            all if all <= u128::from(most) => {
+                let extent = u64::try_from(extent).unwrap_or(u64::MAX);
+                let each = keys.iter_mut().zip(digits);
+                each.for_each(|(key, digit)| *key = *key * extent + digit);
+                count *= extent;
             }
-            // Too many for one number: those that there are get new ones.
-            None => {
-                let mut known: Vec<(u64, i128)> = keys.iter().copied().zip(values).collect();
-                let each = known.clone();
-                known.sort_unstable();
-                known.dedup();
-                let number = |pair: &(u64, i128)| known.partition_point(|one| one < pair) as u64;
-                keys = each.iter().map(number).collect();
-                count = known.len() as u64;
+            // Those that there are get new numbers.
+            _ => {
+                keys = numbered(keys.into_iter().zip(digits).collect());
+                count = keys.iter().max().map_or(1, |largest| largest + 1);
             }
         }
     }
-    keys
+    (keys, place(count))
+}
+
+/// The number of each element among the different ones, in ascending order.
+fn numbered<T: Copy + Ord + Send + Sync>(all: Vec<T>) -> Vec<u64> {
+    let mut known = all.clone();
+    known.par_sort_unstable();
+    known.dedup();
+    all.into_par_iter().map(|one| known.partition_point(|known| *known < one) as u64).collect()
+}
+
+/// The values of an expression at all entries, if they are computed in 64 bits. Values of functions are numbered behind
+/// the dimensions.
+fn small(expr: &LevelExpr, entries: &Entries, functions: &[Vec<u64>]) -> Option<Vec<i64>> {
+    let rank = entries.shape().len();
+    let largest = |at: usize| match at.checked_sub(rank) {
+        Some(function) => functions[function].iter().max().copied().unwrap_or(0).into(),
+        None => entries.shape()[at].into(),
+    };
+    if !expr.is_small(&largest) {
+        return None;
+    }
+    let mut values = vec![0; entries.len()];
+    values.par_chunks_mut(BLOCK).enumerate().for_each(|(block, to)| {
+        let first = block * BLOCK;
+        let columns = |at: usize, to: &mut [i64]| match at.checked_sub(rank) {
+            Some(function) => {
+                let from = functions[function][first..].iter();
+                to.iter_mut().zip(from).for_each(|(to, from)| *to = from.cast_signed());
+            }
+            None => {
+                let from = entries.coordinates()[first * rank..].chunks_exact(rank);
+                to.iter_mut().zip(from).for_each(|(to, from)| *to = from[at].cast_signed());
+            }
+        };
+        expr.add(1, &columns, to);
+    });
+    Some(values)
+}
+
+/// As [`small`], of any size.
+fn large<'a>(
+    expr: &'a LevelExpr,
+    entries: &'a Entries,
+    functions: &'a [Vec<u64>],
+) -> impl Iterator<Item = i128> + 'a {
+    let rank = entries.shape().len();
+    (0..entries.len()).map(move |entry| {
+        expr.value(&|at| match at.checked_sub(rank) {
+            Some(function) => functions[function][entry].into(),
+            None => entries.at(entry)[at].into(),
+        })
+    })
 }

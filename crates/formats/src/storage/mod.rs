@@ -38,6 +38,7 @@ pub use build::{Build, Building, Duplicates};
 pub use check::Invalid;
 pub use convert::{Moved, Room, is_moved};
 pub use entries::Entries;
+pub(crate) use index::with_indices;
 pub use index::{Index, Indices};
 pub use level::LevelData;
 pub use place::Place;

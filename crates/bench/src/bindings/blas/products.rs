@@ -9,6 +9,7 @@ use super::{Error, Result, symbol};
 const ZERO_BASED: c_int = 0;
 const PLAIN: c_int = 10;
 const TRANSPOSED: c_int = 11;
+const BY_ROWS: c_int = 101;
 
 type Handle = *mut c_void;
 type Create = unsafe extern "C" fn(
@@ -21,8 +22,20 @@ type Create = unsafe extern "C" fn(
     *mut c_int,
     *mut c_double,
 ) -> c_int;
+/// As [`Create`], of entries: how many they are, rows, columns, values.
+type CreateEntries = unsafe extern "C" fn(
+    *mut Handle,
+    c_int,
+    c_int,
+    c_int,
+    c_int,
+    *mut c_int,
+    *mut c_int,
+    *mut c_double,
+) -> c_int;
 type Multiply = unsafe extern "C" fn(c_int, Handle, Handle, *mut Handle) -> c_int;
 type Convert = unsafe extern "C" fn(Handle, c_int, *mut Handle) -> c_int;
+type ConvertBlocks = unsafe extern "C" fn(Handle, c_int, c_int, c_int, *mut Handle) -> c_int;
 type Of = unsafe extern "C" fn(Handle) -> c_int;
 type Export = unsafe extern "C" fn(
     Handle,
@@ -40,6 +53,8 @@ type Export = unsafe extern "C" fn(
 pub struct Routines {
     rows: Create,
     columns: Create,
+    entries: CreateEntries,
+    blocks: ConvertBlocks,
     multiply: Multiply,
     convert: Convert,
     order: Of,
@@ -75,6 +90,8 @@ impl Routines {
         Some(Routines {
             rows: symbol(library, "mkl_sparse_d_create_csr")?,
             columns: symbol(library, "mkl_sparse_d_create_csc")?,
+            entries: symbol(library, "mkl_sparse_d_create_coo")?,
+            blocks: symbol(library, "mkl_sparse_convert_bsr")?,
             multiply: symbol(library, "mkl_sparse_spmm")?,
             convert: symbol(library, "mkl_sparse_convert_csr")?,
             order: symbol(library, "mkl_sparse_order")?,
@@ -118,6 +135,33 @@ impl Routines {
         Ok(Sparse { routines: *self, handle, _arrays: Some(arrays) })
     }
 
+    /// The entries of a matrix in rows as a matrix that stands entry by entry.
+    ///
+    /// # Errors
+    /// Rows that do not fit; whatever MKL reports.
+    pub fn listed(&self, arrays: Arrays) -> Result<Sparse> {
+        // What is checked of rows is what entries need.
+        let mut arrays = self.matrix(arrays)?.arrays()?;
+        let mut rows = Vec::with_capacity(arrays.values.len());
+        for (row, bounds) in arrays.positions.windows(2).enumerate() {
+            let [row] = super::sizes([row])?;
+            rows.extend((bounds[0]..bounds[1]).map(|_| row));
+        }
+        arrays.positions = rows;
+        let [height, width] = super::sizes(arrays.shape)?;
+        let [count] = super::sizes([arrays.values.len()])?;
+        let mut handle = std::ptr::null_mut();
+        // SAFETY: the three arrays have so many elements, rows and columns within this shape; they live as long as the
+        // handle, beside which they are kept.
+        let status = unsafe {
+            let (row, at) = (arrays.positions.as_mut_ptr(), arrays.coordinates.as_mut_ptr());
+            let values = arrays.values.as_mut_ptr();
+            (self.entries)(&raw mut handle, ZERO_BASED, height, width, count, row, at, values)
+        };
+        done("create", status)?;
+        Ok(Sparse { routines: *self, handle, _arrays: Some(arrays) })
+    }
+
     /// Gives back the memory that MKL keeps for its next call.
     pub fn free_buffers(&self) {
         // SAFETY: no call of MKL's is running.
@@ -156,6 +200,18 @@ impl Sparse {
         self.routines.made("conversion", |routines, to| {
             // SAFETY: the handle is that of a matrix.
             unsafe { (routines.convert)(self.handle, operation, to) }
+        })
+    }
+
+    /// The same matrix in square blocks of this many rows, which stand in rows.
+    ///
+    /// # Errors
+    /// Whatever MKL reports.
+    pub fn blocks(&self, size: usize) -> Result<Sparse> {
+        let [size] = super::sizes([size])?;
+        self.routines.made("conversion", |routines, to| {
+            // SAFETY: the handle is that of a matrix; MKL looks at the size.
+            unsafe { (routines.blocks)(self.handle, size, BY_ROWS, PLAIN, to) }
         })
     }
 
