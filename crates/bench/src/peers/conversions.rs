@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use dastac_driver::run::Runner;
 use dastac_elements::Storage;
 use dastac_formats::format::{default_names, parse};
-use dastac_formats::{Format, Tensor};
+use dastac_formats::{Build, Format, Tensor};
 use dastac_runtime::{Role, build};
 use dastac_stur::program::TensorId;
 
@@ -42,24 +42,28 @@ pub(super) fn formats(shared: &Runner) -> Option<Vec<String>> {
 pub(super) fn system(request: Request<'_>) -> Ready {
     match request.name {
         "mkl" => mkl(request),
-        name => own(name, request.shared),
+        name => own(name, request.job.threads, request.shared),
     }
 }
 
-fn own(name: &str, shared: &Runner) -> Ready {
+fn own(name: &str, threads: usize, shared: &Runner) -> Ready {
     let to = to(shared).ok_or("the result has no format")?;
     let to = parse(to, &default_names(2)).map_err(|error| error.to_string())?;
     let bytes = |tensor: &Tensor| dastac_driver::human(u128::from(tensor.bytes()));
     let tensor = source(shared)?;
     let converted = tensor.convert(&to, build()).map_err(|error| error.to_string())?;
     let detail = format!("{} become {}", bytes(tensor), bytes(&converted));
-    Ok(Box::new(Own { name: name.into(), detail, to, result: None }))
+    let threads = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
+    let threads = threads.map_err(|error| error.to_string())?;
+    Ok(Box::new(Own { name: name.into(), detail, to, build: build(), threads, result: None }))
 }
 
 struct Own {
     name: String,
     detail: String,
     to: Format,
+    build: Build,
+    threads: rayon::ThreadPool,
     result: Option<Tensor>,
 }
 
@@ -75,9 +79,10 @@ impl System for Own {
     fn run(&mut self, shared: &mut Runner) -> Result<Duration, Error> {
         self.result = None;
         let tensor = source(shared).map_err(Error::Peer)?;
-        let start = Instant::now();
-        let converted = tensor.convert(&self.to, build());
-        let taken = start.elapsed();
+        let (converted, taken) = self.threads.install(|| {
+            let start = Instant::now();
+            (tensor.convert(&self.to, self.build), start.elapsed())
+        });
         self.result = Some(converted.map_err(|error| Error::Peer(error.to_string()))?);
         Ok(taken)
     }

@@ -1,7 +1,7 @@
 //! From entries that go down the levels to the arrays of a tensor.
 
 use super::super::build::{Building, Left, describe, zeroed};
-use super::super::convert::PARALLEL;
+use super::super::convert::{PARALLEL, fresh};
 use super::super::space::LevelSpace;
 use super::super::{Build, Indices, LevelData, StorageError, Tensor};
 use super::Columns;
@@ -36,7 +36,7 @@ pub(super) fn assembled(
     let element = from.values.element();
     let positions = step.walk.positions;
     step.left.take("the values", positions.into(), element.bytes() as u64)?;
-    let values = with_type!(element, V => Storage::from(step.values::<V>(build)?));
+    let values = with_type!(element, V => step.values::<V>(build)?);
     let (shape, format, space) = (from.shape.clone(), format.clone(), space.clone());
     Ok(Some(Tensor { shape, format, space, levels, values }))
 }
@@ -59,7 +59,7 @@ impl Step<'_> {
     /// What a level stores.
     fn stored_in(&self, level: usize) -> Stored {
         let (lowest, extent) = (self.space.value(level, 0), self.space.extent(level));
-        Stored::new(&self.space.map().levels()[level], lowest, extent)
+        Stored::new(&self.space.map().levels()[level], self.space.shape(), lowest, extent)
     }
 
     /// Takes memory for an array of this level.
@@ -91,19 +91,20 @@ impl Step<'_> {
         });
     }
 
-    fn values<V: Native>(&self, build: Build) -> Result<Vec<V>, StorageError> {
+    fn values<V: Native>(&self, build: Build) -> Result<Storage, StorageError> {
         let all = self.from.values.typed::<V>();
         let Columns { values: own, count, .. } = &self.walk.columns;
         if self.walk.is_own() && own.is_none() {
-            return Ok(all.to_vec());
+            return Ok(Storage::from(all.to_vec()));
         }
-        let mut values: Vec<V> = zeroed("the values", self.walk.positions.into())?;
+        let mut storage = fresh("the values", V::ELEMENT, self.walk.positions as usize)?;
+        let Some(values) = storage.as_mut_slice::<V>() else { return Ok(storage) };
         let full = values.len() == *count;
         if let Some(padding) = build.padding.filter(|padding| *padding != 0.0 && !full) {
             let padding: Vec<u128> = Storage::from(vec![padding]).cast(V::ELEMENT)?.words();
             values.fill(V::from_word(padding[0]));
         }
-        let shared = Shared::of(&mut values);
+        let shared = Shared::of(values);
         self.walk.each(|first, at| match own {
             Some(own) => {
                 let each = at.iter().zip(&own[first..]);
@@ -114,7 +115,7 @@ impl Step<'_> {
                 each.for_each(|(at, value)| shared.set(*at as usize, *value));
             }
         });
-        Ok(values)
+        Ok(storage)
     }
 }
 

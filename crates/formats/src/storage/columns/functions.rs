@@ -49,7 +49,8 @@ fn each(rows: &Rows<u32>, numbers: &[u64]) -> Vec<u32> {
 /// The values of an expression in the tensor's box.
 fn stored(expr: &LevelExpr, tensor: &Tensor) -> Stored {
     let (low, high) = expr.range(&|dimension: usize| i128::from(tensor.shape[dimension]) - 1);
-    Stored::new(expr, low, u64::try_from(high - low + 1).unwrap_or_default())
+    let extent = u64::try_from(high - low + 1).unwrap_or_default();
+    Stored::new(expr, &tensor.shape, low, extent)
 }
 
 fn rows_of(expr: &LevelExpr, columns: &Columns, tensor: &Tensor) -> Rows<u32> {

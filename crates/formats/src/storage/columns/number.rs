@@ -132,6 +132,49 @@ impl Level<'_> {
         Some(Numbered { at, count: small(all), begins })
     }
 
+    /// Without a table, if the coordinates of each position do not fall, whatever comes between them.
+    pub(super) fn in_turns(&self) -> Option<Numbered> {
+        let count = self.walk.columns.count;
+        let positions = self.walk.positions as usize;
+        // Of each position, how many nodes there are and the coordinate of the last one, plus 1: coordinates are
+        // smaller than an extent of 32 bits.
+        let mut nodes = vec![[0u32; 2]; positions];
+        let rises = self.windows(0..count, |first, window| {
+            let mut falls = false;
+            window.each(first == 0, |entry, above, _| {
+                let [nodes, last] = &mut nodes[above as usize];
+                let own = window.own[entry + 1] + 1;
+                *nodes += u32::from(own != *last);
+                falls |= own < *last;
+                *last = own;
+            });
+            !falls
+        });
+        if !rises {
+            return None;
+        }
+        let mut begins = Vec::with_capacity(positions + 1);
+        let mut all = 0;
+        for [count, last] in &mut nodes {
+            begins.push(all);
+            // The node before the first one.
+            (all, *count, *last) = (all + *count, all.wrapping_sub(1), 0);
+        }
+        begins.push(all);
+        let mut at = vec![0u32; count];
+        self.windows(0..count, |first, window| {
+            let to = &mut at[first..][..window.count];
+            window.each(first == 0, |entry, above, _| {
+                let [node, last] = &mut nodes[above as usize];
+                let own = window.own[entry + 1] + 1;
+                *node = node.wrapping_add(u32::from(own != *last));
+                (*last, to[entry]) = (own, *node);
+            });
+            true
+        });
+        Some(Numbered { at: At::Each(at), count: all, begins })
+    }
+
     /// With a table of all coordinates below all positions, which has `slots` elements.
     pub(super) fn in_table(&self, slots: usize) -> Numbered {
         let extent = usize::try_from(self.stored.extent).unwrap_or_default();
@@ -207,6 +250,29 @@ impl Level<'_> {
     }
 }
 
+/// Sorts different numbers: those that are close to each other by a bit for each number that may be there. `bits` is
+/// memory for that.
+fn sort(numbers: &mut Vec<u32>, bits: &mut Vec<u64>) {
+    let (Some(least), Some(most)) = (numbers.iter().min(), numbers.iter().max()) else { return };
+    let (least, words) = (*least, ((most - least) / 64) as usize + 1);
+    if words > numbers.len() {
+        numbers.sort_unstable();
+        return;
+    }
+    bits.clear();
+    bits.resize(words, 0);
+    for number in numbers.drain(..) {
+        bits[((number - least) / 64) as usize] |= 1 << ((number - least) % 64);
+    }
+    for (word, first) in bits.iter().zip((least..).step_by(64)) {
+        let mut left = *word;
+        while left != 0 {
+            numbers.push(first + left.trailing_zeros());
+            left &= left - 1;
+        }
+    }
+}
+
 /// Replaces coordinates by nodes, counted from 0. Gives the position and the first node of each group, and how many
 /// nodes there are.
 fn groups(above: &[u32], entries: &mut [u32], extent: usize) -> (Vec<(u32, u32)>, u32) {
@@ -215,6 +281,7 @@ fn groups(above: &[u32], entries: &mut [u32], extent: usize) -> (Vec<(u32, u32)>
     let mut groups = Vec::new();
     let (mut begin, mut before) = (0, 0);
     let mut own: Vec<u32> = Vec::new();
+    let mut bits = Vec::new();
     while let Some(position) = above.get(begin) {
         let length = above[begin..].iter().take_while(|at| *at == position).count();
         let entries = &mut entries[begin..begin + length];
@@ -229,7 +296,7 @@ fn groups(above: &[u32], entries: &mut [u32], extent: usize) -> (Vec<(u32, u32)>
             }
         }
         if !sorted {
-            own.sort_unstable();
+            sort(&mut own, &mut bits);
         }
         for (coordinate, node) in own.iter().zip(before + 1..) {
             table[*coordinate as usize] = node;

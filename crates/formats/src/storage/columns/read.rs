@@ -9,7 +9,7 @@ use super::super::walk::{Keys, place};
 use super::super::{Indices, LevelSpace, StorageError, Tensor};
 use super::blocks::parts;
 use super::{Columns, is_narrow, small};
-use crate::format::column::BLOCK;
+use crate::format::column::{BLOCK, Lane};
 use dastac_elements::{Native, with_type};
 use rayon::prelude::*;
 
@@ -80,7 +80,8 @@ impl Columns {
         let lowest = (0..tensor.levels.len()).map(|level| i64::try_from(space.value(level, 0)));
         let lowest: Vec<i64> = lowest.collect::<Result<_, _>>().ok()?;
         let padding = padding.filter(|_| tensor.format.has_blocks());
-        let reader = Reader { tensor, steps: steps.all, lowest, padding };
+        let narrow = is_read_in_32_bits(space);
+        let reader = Reader { tensor, steps: steps.all, lowest, narrow, padding };
         let mut all: Vec<Columns> =
             parts(count).into_par_iter().map(|part| reader.read(part)).collect();
         let mut first = all.remove(0);
@@ -97,11 +98,24 @@ impl Columns {
 
 /// Whether sums on the way from levels to dimensions have 64 bits.
 fn has_small_inverse(space: &LevelSpace) -> bool {
-    let most = |level: usize| {
-        let (low, extent) = (space.value(level, 0), space.extent(level));
-        low.saturating_abs().max(low.saturating_add(extent.into()).saturating_abs())
-    };
-    space.map().inverse().iter().all(|inverse| inverse.is_small(&most))
+    space.map().inverse().iter().all(|inverse| inverse.is_small(&|level| most(space, level)))
+}
+
+/// What the amounts of a level's values do not exceed.
+fn most(space: &LevelSpace, level: usize) -> i128 {
+    let (low, extent) = (space.value(level, 0), space.extent(level));
+    low.saturating_abs().max(low.saturating_add(extent.into()).saturating_abs())
+}
+
+/// Whether the lower 32 bits of what levels say of dimensions tell which of them lie in the box, and those of what
+/// dimensions say of levels are right within it.
+fn is_read_in_32_bits(space: &LevelSpace) -> bool {
+    let extents = space.map().inverse().iter().zip(space.shape());
+    let mut inside = extents.map(|(inverse, extent)| {
+        inverse.most(&|level| most(space, level)).saturating_add((*extent).into()) < 1 << 32
+    });
+    let largest = |dimension: usize| i128::from(space.shape()[dimension]);
+    inside.all(|inside| inside) && space.map().levels().iter().all(|expr| expr.is_narrow(&largest))
 }
 
 struct Reader<'a> {
@@ -109,6 +123,8 @@ struct Reader<'a> {
     steps: Vec<(usize, Step<'a>)>,
     /// Of each level, the value of its expression at coordinate 0.
     lowest: Vec<i64>,
+    /// Whether dimensions, and what levels would have of them, are computed in 32 bits.
+    narrow: bool,
     padding: Option<f64>,
 }
 
@@ -143,7 +159,10 @@ impl Reader<'_> {
                 to.count += places.len();
                 continue;
             }
-            self.elements(places.len(), &levels, (&mut kept, &mut to));
+            match self.narrow {
+                true => self.elements::<u32>(places.len(), &levels, (&mut kept, &mut to)),
+                false => self.elements::<i64>(places.len(), &levels, (&mut kept, &mut to)),
+            }
             let kept = kept.iter().zip(&places).filter(|(kept, _)| **kept);
             found.extend(kept.map(|(_, place)| *place));
             to.count = found.len();
@@ -215,7 +234,7 @@ impl Reader<'_> {
 
     /// Adds the coordinates of so many elements, given those of levels; finds out besides which of these are an
     /// element's.
-    fn elements(
+    fn elements<T: Coordinate>(
         &self,
         count: usize,
         levels: &[[u32; BLOCK]],
@@ -223,35 +242,73 @@ impl Reader<'_> {
     ) {
         let space = &self.tensor.space;
         let map = space.map();
-        let mut own = vec![[0i64; BLOCK]; map.inverse().len()];
-        let level = |level: usize, to: &mut [i64]| {
+        let mut own = vec![[T::default(); BLOCK]; map.inverse().len()];
+        let level = |level: usize, to: &mut [T]| {
+            let lowest = T::of(self.lowest[level]);
             let each = to.iter_mut().zip(&levels[level]);
-            each.for_each(|(to, from)| *to = i64::from(*from) + self.lowest[level]);
+            each.for_each(|(to, from)| *to = lowest.plus(T::of(1), T::wide(*from)));
         };
         for ((inverse, extent), own) in map.inverse().iter().zip(space.shape()).zip(&mut own) {
             inverse.set(&level, &mut own[..count]);
+            let extent = T::of(extent.cast_signed());
             let each = own[..count].iter().zip(&mut *kept);
-            each.for_each(|(value, kept)| *kept &= value.cast_unsigned() < *extent);
+            each.for_each(|(value, kept)| *kept &= value.is_below(extent));
         }
-        let dimension = |dimension: usize, to: &mut [i64]| {
+        let dimension = |dimension: usize, to: &mut [T]| {
             to.copy_from_slice(&own[dimension][..to.len()]);
         };
         for (at, expr) in map.levels().iter().enumerate() {
             if space.is_derived(at) || expr.as_dimension().is_some() {
                 continue;
             }
-            let mut memory = [-self.lowest[at]; BLOCK];
+            let mut memory = [T::of(-self.lowest[at]); BLOCK];
             let values = &mut memory[..count];
             expr.add(1, &dimension, values);
             let each = values.iter().zip(&levels[at]).zip(&mut *kept);
-            each.for_each(|((value, wanted), kept)| *kept &= *value == i64::from(*wanted));
+            each.for_each(|((value, wanted), kept)| *kept &= *value == T::wide(*wanted));
         }
         for (to, own) in to.dimensions.iter_mut().zip(&own) {
             let kept = own[..count].iter().zip(&*kept).filter(|(_, kept)| **kept);
-            // What is kept lies in the box, whose extents have 32 bits.
-            #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-            to.extend(kept.map(|(value, _)| *value as u32));
+            to.extend(kept.map(|(value, _)| value.narrow()));
         }
+    }
+}
+
+/// What coordinates of dimensions are computed in.
+trait Coordinate: Lane + PartialEq {
+    fn wide(number: u32) -> Self;
+    /// What lies in the box, whose extents have 32 bits.
+    fn narrow(self) -> u32;
+    /// Whether it is not negative, and below an extent of 32 bits.
+    fn is_below(self, extent: Self) -> bool;
+}
+
+impl Coordinate for i64 {
+    fn wide(number: u32) -> i64 {
+        number.into()
+    }
+
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+    fn narrow(self) -> u32 {
+        self as u32
+    }
+
+    fn is_below(self, extent: i64) -> bool {
+        self.cast_unsigned() < extent.cast_unsigned()
+    }
+}
+
+impl Coordinate for u32 {
+    fn wide(number: u32) -> u32 {
+        number
+    }
+
+    fn narrow(self) -> u32 {
+        self
+    }
+
+    fn is_below(self, extent: u32) -> bool {
+        self < extent
     }
 }
 

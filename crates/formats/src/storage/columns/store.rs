@@ -19,6 +19,11 @@ fn numbered(walk: &mut Walk, stored: &Stored) -> Numbered {
         if let Some(found) = level.in_runs() {
             return found;
         }
+        if order::is_counted(walk.positions, count)
+            && let Some(found) = level.in_turns()
+        {
+            return found;
+        }
         let slots = u64::from(walk.positions).saturating_mul(stored.extent);
         if slots <= tables.of_all(count) {
             return level.in_table(usize::try_from(slots).unwrap_or_default());

@@ -4,7 +4,7 @@ use super::blocks::{each, filled};
 use super::tables::Tables;
 use super::{Columns, collected, small};
 use crate::format::LevelExpr;
-use crate::format::column::BLOCK;
+use crate::format::column::{BLOCK, Lane};
 
 /// The positions of entries in a level.
 pub(super) enum At {
@@ -21,20 +21,32 @@ pub(super) enum At {
 pub(super) struct Stored {
     expr: LevelExpr,
     lowest: i64,
+    /// Whether its values are computed in 32 bits.
+    narrow: bool,
     /// How many values there may be.
     pub(super) extent: u64,
 }
 
 impl Stored {
-    /// The values of an expression of which the range is given. They have 32 bits.
-    pub(super) fn new(expr: &LevelExpr, lowest: i128, extent: u64) -> Stored {
-        Stored { expr: expr.clone(), lowest: i64::try_from(lowest).unwrap_or_default(), extent }
+    /// The values of an expression in a box of this shape, of which the range is given. They have 32 bits.
+    pub(super) fn new(expr: &LevelExpr, shape: &[u64], lowest: i128, extent: u64) -> Stored {
+        let narrow = expr.is_narrow(&|dimension: usize| i128::from(shape[dimension]));
+        let lowest = i64::try_from(lowest).unwrap_or_default();
+        Stored { expr: expr.clone(), lowest, narrow, extent }
     }
 
     /// Coordinates of a block of entries.
     pub(super) fn block(&self, columns: &Columns, first: usize, to: &mut [u32]) {
         if let (Some(dimension), 0) = (self.expr.as_dimension(), self.lowest) {
             to.copy_from_slice(&columns.dimensions[dimension][first..][..to.len()]);
+            return;
+        }
+        if self.narrow {
+            let own = |dimension: usize, to: &mut [u32]| {
+                to.copy_from_slice(&columns.dimensions[dimension][first..][..to.len()]);
+            };
+            to.fill(u32::of(-self.lowest));
+            self.expr.add(1, &own, to);
             return;
         }
         let mut memory = [-self.lowest; BLOCK];

@@ -20,7 +20,7 @@ use super::space::LevelSpace;
 use super::{Build, IndexView, Indices, LevelData, StorageError, Tensor, TensorView};
 use crate::format::Format;
 use crate::level::Kind;
-use dastac_elements::{Element, NoMemory, Storage};
+use dastac_elements::{Element, NoMemory, Storage, with_type};
 pub(super) use source::PARALLEL;
 pub use source::{Moved, Room};
 use source::{Source, Stores};
@@ -153,12 +153,14 @@ impl TensorView<'_> {
     }
 }
 
-/// Memory for an array: a vector's if it is not long.
-fn fresh(what: &str, element: Element, count: usize) -> Result<Storage, StorageError> {
+/// Memory for an array: a vector's, whose pages nothing is written to before it is used, if it is not long.
+pub(super) fn fresh(what: &str, element: Element, count: usize) -> Result<Storage, StorageError> {
     let failed =
         |found: NoMemory| StorageError::Memory { what: what.into(), bytes: found.bytes as u128 };
-    if element == Element::U32 && count.saturating_mul(4) < LONG {
-        return Ok(Storage::from(super::build::zeroed::<u32>(what, count as u64)?));
+    if count.saturating_mul(element.bytes()) < LONG {
+        return Ok(with_type!(element, V => {
+            Storage::from(super::build::zeroed::<V>(what, count as u64)?)
+        }));
     }
     Storage::zeroed(element, count).map_err(failed)
 }
