@@ -122,8 +122,8 @@ impl Tensor {
         let plain = self.convert(&Format::csf(self.shape.len()), build)?;
         let entries = plain.to_entries()?;
         let functions = packing.space().functions().iter();
-        let values: Vec<Vec<u64>> =
-            functions.map(|function| indirect::values(function, &entries)).collect();
+        let values = functions.map(|function| indirect::values(function, &entries, build.memory));
+        let values: Vec<Vec<u64>> = values.collect::<Result<_, _>>()?;
         let element = self.values.element();
         let assembly = Assembly { shape: &self.shape, format, packing, build, element };
         let both = (packing, &values[..]);

@@ -32,7 +32,7 @@ impl Tensor {
                 parts.push(Tensor::from_entries(&left, &part.format, build)?);
                 continue;
             };
-            let values = measured(&condition.measure, &left);
+            let values = measured(&condition.measure, &left, build.memory)?;
             let last = hybrid.parts.last().map_or(&part.format, |last| &last.format);
             let threshold = match condition.threshold {
                 Some(threshold) => threshold,
@@ -102,17 +102,17 @@ fn smallest(
 }
 
 /// The number of each entry.
-fn measured(measure: &Measure, entries: &Entries) -> Vec<f64> {
+fn measured(measure: &Measure, entries: &Entries, memory: u64) -> Result<Vec<f64>, StorageError> {
     let (expr, functions) = match measure {
-        Measure::Query { aggregate, groups } => return answers(entries, *aggregate, groups),
+        Measure::Query { aggregate, groups } => return Ok(answers(entries, *aggregate, groups)),
         Measure::Value { expr, functions } => (expr, functions),
     };
-    let known: Vec<Vec<u64>> =
-        functions.iter().map(|function| indirect::values(function, entries)).collect();
-    match small(expr, entries, &known) {
+    let known = functions.iter().map(|function| indirect::values(function, entries, memory));
+    let known: Vec<Vec<u64>> = known.collect::<Result<_, _>>()?;
+    Ok(match small(expr, entries, &known) {
         Some(values) => values.into_iter().map(|value| value as f64).collect(),
         None => large(expr, entries, &known).map(|value| value as f64).collect(),
-    }
+    })
 }
 
 /// What a query answers for the group of each entry. Those of a group are added up in the order of the entries.

@@ -3,11 +3,12 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use super::Entries;
+use super::build::Left;
 use super::index::Index;
 use super::number::real;
 use super::sort::by_slot;
 use super::walk::place;
+use super::{Entries, StorageError};
 use crate::format::indirect::Direction;
 use crate::format::{Aggregate, Indirect, LevelExpr};
 use dastac_elements::Number;
@@ -15,24 +16,34 @@ use dastac_elements::Number;
 /// Counts up to so many times as many as there are rows are sorted by counting.
 const SPARSE: u64 = 4;
 
+/// What is known of a row while rows are sorted or given to buckets, in numbers of 64 bits.
+const OF_ROW: u64 = 4;
+
 /// The values of one function, by entry. No element has several entries.
-pub(super) fn values(function: &Indirect, entries: &Entries) -> Vec<u64> {
-    match function {
+///
+/// # Errors
+/// Rows that do not fit into `memory`.
+pub(super) fn values(
+    function: &Indirect,
+    entries: &Entries,
+    memory: u64,
+) -> Result<Vec<u64>, StorageError> {
+    Ok(match function {
         Indirect::Enumerate { group, along } => enumerated(entries, group, along),
         Indirect::Balance { rows, buckets, order } => {
-            let rows = Rows::new(entries, rows);
+            let rows = Rows::new(entries, rows, memory)?;
             let buckets = rows.scheduled(buckets.unsigned_abs(), *order);
             rows.of.iter().map(|row| buckets[place(*row)]).collect()
         }
         Indirect::Reorder { rows, by, direction, window } => {
-            let rows = Rows::new(entries, rows);
+            let rows = Rows::new(entries, rows, memory)?;
             let all = entries.values();
             let number =
                 |entry: usize| all.get(entry).map_or(Number::Integer(0), |value| value.number());
             let places = rows.sorted(&number, *by, *direction, *window);
             rows.of.iter().map(|row| places[place(*row)]).collect()
         }
-    }
+    })
 }
 
 /// The value of an expression of an entry.
@@ -75,14 +86,24 @@ pub(super) struct Rows<I> {
 }
 
 impl Rows<u64> {
-    fn new(entries: &Entries, rows: &LevelExpr) -> Rows<u64> {
+    fn new(entries: &Entries, rows: &LevelExpr, memory: u64) -> Result<Rows<u64>, StorageError> {
         let shape = entries.shape();
         let (low, high) = rows.range(&|dimension: usize| i128::from(shape[dimension]) - 1);
         let number = |number: i128| u64::try_from(number).unwrap_or_default();
+        let count = number(high - low + 1);
+        rows_fit(count, memory)?;
         let of =
             (0..entries.len()).map(|entry| number(value(entries, entry, rows) - low)).collect();
-        Rows { count: place(number(high - low + 1)), of }
+        Ok(Rows { count: place(count), of })
     }
+}
+
+/// Whether there is memory for what is known of so many rows.
+///
+/// # Errors
+/// There is not.
+pub(super) fn rows_fit(count: u64, memory: u64) -> Result<(), StorageError> {
+    Left(memory).take("the rows that the format sorts", count.saturating_mul(OF_ROW), 8)
 }
 
 impl<I: Index> Rows<I> {

@@ -188,6 +188,17 @@ fn what_memory_does_not_hold() {
             "the positions of level 2 of a tensor of shape 2147483648 x 4 would take 4294967300 bytes"
         ],
     );
+    for (rows, bytes) in [(1u64 << 31, "68719476736"), (1 << 40, "35184372088832")] {
+        for format in ["jds", "sell(8, 64)", "cisr(8)"] {
+            let found = huge(&[rows, 4], format, 1 << 30).map(|_| ()).unwrap_err().to_string();
+            let wanted = format!("the rows that the format sorts would take {bytes} bytes");
+            assert_eq!(found, wanted, "{format}");
+        }
+    }
+    wrong(
+        huge(&[1 << 31, 4], "ell", 10 << 30),
+        &expect!["the values would take 17179869184 bytes"],
+    );
     wrong(
         huge(&[u64::MAX, u64::MAX, 2], "coo", 1 << 30),
         &expect!["a shape whose coordinates take 129 bits: at most 128 are supported"],

@@ -9,6 +9,7 @@ use super::store::stored;
 use super::walk::{At, Stored, Walk};
 use crate::format::Format;
 use crate::format::column::BLOCK;
+use crate::level::{Kind, Level};
 use dastac_elements::{Native, Shared, Storage, with_type};
 use rayon::prelude::*;
 
@@ -71,6 +72,23 @@ impl Step<'_> {
     fn array(&mut self, what: &str, count: u64) -> Result<Vec<u32>, StorageError> {
         self.take(what, count)?;
         zeroed(&format!("the {what} of {}", describe(self.level, &self.from.shape)), count)
+    }
+
+    /// As [`Step::array`], where each position of this level has a value, if all below have one for each of their
+    /// coordinates: without memory for these, there is no need for the array.
+    fn array_of_places(&mut self, what: &str) -> Result<Vec<u32>, StorageError> {
+        let below = self.format.levels().iter().enumerate().skip(self.level + 1);
+        let extent = |(level, own): (usize, &Level)| {
+            (own.kind == Kind::DENSE).then(|| self.space.extent(level))
+        };
+        let values = below.map(extent).try_fold(u64::from(self.walk.positions), |count, extent| {
+            Some(count.saturating_mul(extent?))
+        });
+        if let Some(values) = values {
+            let width = self.from.values.element().bytes() as u64;
+            Left(self.left.0).take("the values", values, width)?;
+        }
+        self.array(what, self.walk.positions.into())
     }
 
     /// Says that a position has more than 32 bits. What else the error says is not read.
@@ -191,7 +209,7 @@ impl Building for Step<'_> {
     }
 
     fn padded(&mut self) -> Result<Indices, StorageError> {
-        let mut to = self.array("coordinates", self.walk.positions.into())?;
+        let mut to = self.array_of_places("coordinates")?;
         // An extent has 32 bits.
         #[allow(clippy::cast_possible_truncation)]
         to.fill(self.space.extent(self.level) as u32);
@@ -200,7 +218,7 @@ impl Building for Step<'_> {
     }
 
     fn present(&mut self) -> Result<Indices, StorageError> {
-        let mut present = self.array("bits", self.walk.positions.into())?;
+        let mut present = self.array_of_places("bits")?;
         let shared = Shared::of(&mut present);
         self.walk.each(|_, at| at.iter().for_each(|at| shared.set(*at as usize, 1)));
         Ok(Indices::U32(present))

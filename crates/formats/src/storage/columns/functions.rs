@@ -1,7 +1,7 @@
 //! The values of functions that are computed from entries.
 
-use super::super::Tensor;
-use super::super::indirect::Rows;
+use super::super::indirect::{Rows, rows_fit};
+use super::super::{StorageError, Tensor};
 use super::store;
 use super::tables::Tables;
 use super::walk::{At, Stored, Walk};
@@ -10,13 +10,16 @@ use crate::format::{Indirect, LevelExpr};
 use dastac_elements::Number;
 
 /// The values of one function, by entry. The entries may get another order.
+///
+/// # Errors
+/// Rows that do not fit into `memory`.
 pub(super) fn values(
     function: &Indirect,
     columns: &mut Columns,
     tensor: &Tensor,
-    tables: Tables,
-) -> Vec<u32> {
-    match function {
+    (tables, memory): (Tables, u64),
+) -> Result<Vec<u32>, StorageError> {
+    Ok(match function {
         Indirect::Enumerate { group, along } => {
             let mut walk = Walk::new(std::mem::take(columns), tables);
             let found = enumerated(group, along, &mut walk, tensor);
@@ -24,19 +27,19 @@ pub(super) fn values(
             found
         }
         Indirect::Balance { rows, buckets, order } => {
-            let rows = rows_of(rows, columns, tensor);
+            let rows = rows_of(rows, columns, tensor, memory)?;
             let buckets = rows.scheduled(buckets.unsigned_abs(), *order);
             each(&rows, &buckets)
         }
         Indirect::Reorder { rows, by, direction, window } => {
-            let rows = rows_of(rows, columns, tensor);
+            let rows = rows_of(rows, columns, tensor, memory)?;
             let number = |entry: usize| {
                 let at = columns.values.as_ref().map_or(entry, |all| all[entry] as usize);
                 tensor.values.get(at).map_or(Number::Integer(0), |value| value.number())
             };
             each(&rows, &rows.sorted(&number, *by, *direction, *window))
         }
-    }
+    })
 }
 
 /// The number of each row, at its entries.
@@ -53,9 +56,15 @@ fn stored(expr: &LevelExpr, tensor: &Tensor) -> Stored {
     Stored::new(expr, &tensor.shape, low, extent)
 }
 
-fn rows_of(expr: &LevelExpr, columns: &Columns, tensor: &Tensor) -> Rows<u32> {
+fn rows_of(
+    expr: &LevelExpr,
+    columns: &Columns,
+    tensor: &Tensor,
+    memory: u64,
+) -> Result<Rows<u32>, StorageError> {
     let rows = stored(expr, tensor);
-    Rows { count: usize::try_from(rows.extent).unwrap_or_default(), of: rows.all(columns) }
+    rows_fit(rows.extent, memory)?;
+    Ok(Rows { count: usize::try_from(rows.extent).unwrap_or_default(), of: rows.all(columns) })
 }
 
 /// The number of each entry's value among the different ones of its group, in ascending order.

@@ -55,7 +55,8 @@ impl Tensor {
         }
         let Some(mut columns) = Columns::of(self, build.padding) else { return Ok(None) };
         for function in space.functions() {
-            let values = functions::values(function, &mut columns, self, tables);
+            let limits = (tables, build.memory);
+            let values = functions::values(function, &mut columns, self, limits)?;
             columns.dimensions.push(values);
         }
         let walk = Walk::new(columns, tables);
