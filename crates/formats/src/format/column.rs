@@ -178,7 +178,8 @@ fn quotients(values: &mut [i64], by: i64, with: impl Fn(i64, i64) -> i64) {
     }
 }
 
-/// What is multiplied with instead of a division (Lemire, Kaser and Kurz, Faster remainder by direct computation, 2019).
+/// What is multiplied with instead of a division (Lemire, Kaser and Kurz, Faster remainder by direct computation,
+/// 2019).
 fn reciprocal(by: u32) -> u128 {
     u128::from(u64::MAX / u64::from(by) + 1)
 }
