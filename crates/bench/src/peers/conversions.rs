@@ -53,7 +53,8 @@ fn own(name: &str, threads: usize, shared: &Runner) -> Ready {
     let tensor = source(shared)?;
     let converted = tensor.convert(&to, build()).map_err(|error| error.to_string())?;
     let detail = format!("{} become {}", bytes(tensor), bytes(&converted));
-    let threads = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
+    // This thread, which is tied to a CPU, is one of them.
+    let threads = rayon::ThreadPoolBuilder::new().num_threads(threads).use_current_thread().build();
     let threads = threads.map_err(|error| error.to_string())?;
     Ok(Box::new(Own { name: name.into(), detail, to, build: build(), threads, result: None }))
 }
