@@ -323,7 +323,34 @@ pub fn conversions(results: &Results) -> Option<String> {
 pub fn replace(document: &str, [begin, end]: [&str; 2], text: &str) -> Option<String> {
     let (before, rest) = document.split_once(begin)?;
     let (_, after) = rest.split_once(end)?;
-    Some(format!("{before}{begin}\n{text}{end}{after}"))
+    Some(format!("{before}{begin}\n{}{end}{after}", wrapped(text)))
+}
+
+/// Columns of documents.
+const COLUMNS: usize = 120;
+
+/// Text with its long lines broken between words, but for rows of tables.
+fn wrapped(text: &str) -> String {
+    let mut all = String::new();
+    for line in text.lines() {
+        // An item of a list goes on below its first word.
+        let indent = if line.starts_with("- ") { "  " } else { "" };
+        // With a space behind it.
+        let mut length = 0;
+        for word in line.split(' ') {
+            let more = word.chars().count() + 1;
+            if !line.starts_with('|') && length > 0 && length + more > COLUMNS + 1 {
+                let _ = write!(all, "\n{indent}{word}");
+                length = indent.len() + more;
+                continue;
+            }
+            let space = if length > 0 { " " } else { "" };
+            let _ = write!(all, "{space}{word}");
+            length += more;
+        }
+        all.push('\n');
+    }
+    all
 }
 
 #[cfg(test)]
@@ -343,5 +370,16 @@ mod tests {
         let expected = format!("a\n{}\nnew\n{}\nb\n", MARKERS[0], MARKERS[1]);
         assert_eq!(replace(&document, MARKERS, "new\n"), Some(expected));
         assert_eq!(replace("a", MARKERS, "new"), None);
+    }
+
+    #[test]
+    fn long_lines_are_broken_between_words() {
+        let words = |count: usize| vec!["word"; count].join(" ");
+        let (fits, long) = (words(24), words(25));
+        let row = format!("| {long} |");
+        let text = format!("{fits}\n\n{long}\n- {long}\n{row}\n  a\n");
+        let wanted = format!("{fits}\n\n{fits}\nword\n- {}\n  word word\n{row}\n  a\n", words(23));
+        assert_eq!(wrapped(&text), wanted);
+        assert_eq!(wrapped(&wanted), wanted);
     }
 }
