@@ -60,7 +60,8 @@ pub fn choose(tensor: &Tensor, along: bool) -> Result<Choice, StorageError> {
     let count = stored.columns.len() as u64;
     let width = Indices::width_for(rows.max(columns).max(count));
     let plain = width * (rows + 1) + count * (width + value);
-    let row = ROW * (width + value) as f64;
+    // What is computed for each entry elsewhere hides it.
+    let row = if along { ROW * (width + value) as f64 } else { 0.0 };
     let filled = stored.rows.len() as u64;
     let coordinates = width * (2 * filled + 3) + count * (width + value);
     let mut tried: Vec<Tried> =
@@ -256,6 +257,9 @@ mod tests {
         assert_eq!(chosen(true, [48, 96], block(2)), "bcsr(2, 2)");
         assert_eq!(chosen(false, [40, 40], (0..40).map(|at| [at, at * 7 % 40])), "csr");
         assert_eq!(chosen(false, [4000, 9], (0..9).map(|at| [at * 400, at])), "dcsr");
+        // Half of the rows are empty.
+        let half = |along| chosen(along, [400, 90], (0..600).map(|at| [at / 3 * 2, at % 90]));
+        assert_eq!([half(false), half(true)], ["csr", "dcsr"]);
         assert_eq!(chosen(false, [0, 3], std::iter::empty()), "csr");
         assert_eq!(chosen(true, [0, 3], std::iter::empty()), "csr");
         let band = |size: u64| (0..size * 3).map(move |at| [at / 3, (at / 3 + at % 3) % size]);
