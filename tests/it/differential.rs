@@ -826,7 +826,7 @@ fn close(found: &[f64], wanted: &[f64], sizes: &[f64], error: f64) -> bool {
 /// was inferred did not read back.
 #[test]
 fn seeds_that_failed_agree_with_the_reference() {
-    for seed in [987_824, 5_550_229, 5_550_283, 5_550_365] {
+    for seed in [987_824, 5_550_229, 5_550_283, 5_550_365, 20_261_187] {
         let time = Duration::from_secs(setting("DASTAC_FUZZ_SECONDS").unwrap_or(5));
         let effort = Effort { seed, prove: false, native: false, time };
         if let Outcome::Fails(why) = try_program(seed, effort) {

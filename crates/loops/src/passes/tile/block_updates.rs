@@ -12,7 +12,7 @@
 //! = 0 to N { if c[p * N + i] < N { y[i] += v[p * N + i] } } }` -> `parallel i = 0 to N { y[i] += sum(p = a to b if c[p
 //! * N + i] < N) v[p * N + i] }`.
 
-use super::walk::each_statement;
+use super::walk::{Walk, each_statement};
 use crate::ir::*;
 use crate::linear::Facts;
 use crate::passes::Context;
@@ -32,7 +32,7 @@ pub(crate) fn run(module: &mut Module, context: &Context<'_>) {
         if !updates.have_rows((&lower, &upper), &walk.facts) {
             return None;
         }
-        if let Some(sums) = updates.summed() {
+        if let Some(sums) = updates.summed().and_then(|sums| updates.guarded(sums, walk)) {
             return Some(vec![sums]);
         }
         let bytes: i64 = updates.stores.iter().map(|store| walk.element_bytes(store)).sum();
@@ -147,6 +147,40 @@ impl<'a> Updates<'a> {
         Some(Stmt::For(For { body, ..(*elements).clone() }))
     }
 
+    /// Sums into elements, where these are there: without any iteration of the loops around, nothing was stored, and
+    /// there may be no such elements.
+    fn guarded(&self, sums: Stmt, walk: &mut Walk<'_>) -> Option<Stmt> {
+        let Updates { loops, elements, stores } = self;
+        let known = walk.facts.len();
+        walk.facts.assume_range(elements.var, &elements.lower, &elements.upper);
+        let inside = stores.iter().all(|store| {
+            let next = store.index.clone() + 1;
+            walk.known(&next.at_most(walk.buffers[store.buffer.0 as usize].size.clone()))
+        });
+        walk.facts.truncate(known);
+        if inside {
+            return Some(sums);
+        }
+        let mut conditions = Vec::new();
+        for around in loops {
+            for (low, high) in
+                around.lower.iter().flat_map(|low| around.upper.iter().map(move |high| (low, high)))
+            {
+                if loops.iter().any(|other| low.mentions(other.var) || high.mentions(other.var)) {
+                    return None;
+                }
+                let some = (low.clone() + 1).at_most(high.clone());
+                if !walk.known(&some) {
+                    conditions.push(some);
+                }
+            }
+        }
+        match conditions.is_empty() {
+            true => Some(sums),
+            false => Some(Stmt::when(Condition::all(conditions), vec![sums])),
+        }
+    }
+
     /// Whether something is stored for all elements of a range in each iteration of the loops around, whether it is
     /// used or not: then all blocks together do not take more iterations of these than there are such elements.
     fn have_rows(&self, (lower, upper): (&[Index], &[Index]), facts: &Facts) -> bool {
@@ -222,6 +256,20 @@ mod tests {
         "#]]
         .assert_eq(&blocked(
             "for p = 0 to 10 { parallel i = 0 to N { if p + i < 9 { A[i] max= B[N * p + i] } } }",
+        ));
+    }
+
+    #[test]
+    fn elements_that_may_not_be_there_are_not_touched() {
+        expect_test::expect![[r#"
+            if 1 <= M {
+              parallel i = 0 to N + 1 {
+                A[i] += sum(p = 0 to M) B[(N + 1) * p + i]
+              }
+            }
+        "#]]
+        .assert_eq(&blocked(
+            "for p = 0 to M { parallel i = 0 to N + 1 { A[i] += B[(N + 1) * p + i] } }",
         ));
     }
 
