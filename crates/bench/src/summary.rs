@@ -258,63 +258,44 @@ pub fn sparse(results: &Results) -> Option<String> {
 
 /// The text between [`NETWORK_MARKERS`]; `None` if no pruned layer was measured beside dense ones.
 pub fn network(results: &Results) -> Option<String> {
-    let (headings, rows) = sparse::network::table(results);
-    if rows.is_empty() {
-        return None;
-    }
-    let mut text = measured_on(&results.machine);
-    let _ = writeln!(
-        text,
-        "\nOne picture, single precision. dastac's medians in milliseconds by the part of the filters that is pruned; \
-         in parentheses the time of PyTorch's dense convolution over it.\n"
-    );
-    write_table(&mut text, &headings, &rows);
-    let mut goals = sparse::network::goals(results);
-    goals.retain(|goal| !goal.rows.is_empty());
-    if !goals.is_empty() {
-        write_goals(&mut text, "Goals of pruned layers", &goals);
-    }
-    Some(text)
+    let about = "One picture, single precision. dastac's medians in milliseconds by the part of the filters that is \
+        pruned; in parentheses the time of PyTorch's dense convolution over it.";
+    let goals = ("Goals of pruned layers", sparse::network::goals(results));
+    section(results, about, sparse::network::table(results), goals)
 }
 
 /// The text between [`FORMATS_MARKERS`]; `None` if no chosen format was measured.
 pub fn formats(results: &Results) -> Option<String> {
-    let (headings, rows) = sparse::formats::table(results);
-    if rows.is_empty() {
-        return None;
-    }
-    let mut text = measured_on(&results.machine);
-    let _ = writeln!(
-        text,
-        "\nThe chosen format's medians in milliseconds, and the times of others over them; how long it took to choose \
-         and to make it, and after how many products that has paid for itself.\n"
-    );
-    write_table(&mut text, &headings, &rows);
-    let mut goals = sparse::formats::goals(results);
-    goals.retain(|goal| !goal.rows.is_empty());
-    if !goals.is_empty() {
-        write_goals(&mut text, "Goals of chosen formats", &goals);
-    }
-    Some(text)
+    let about = "The chosen format's medians in milliseconds, and the times of others over them; how long it took to \
+        choose and to make it, and after how many products that has paid for itself.";
+    let goals = ("Goals of chosen formats", sparse::formats::goals(results));
+    section(results, about, sparse::formats::table(results), goals)
 }
 
 /// The text between [`CONVERSIONS_MARKERS`]; `None` if no conversion was measured.
 pub fn conversions(results: &Results) -> Option<String> {
-    let (headings, rows) = sparse::conversions::table(results);
+    let about = "dastac's medians in milliseconds and in nanoseconds for each entry, and the times of others over \
+        them; what the arrays take before and after.";
+    let goals = ("Goals of conversions", sparse::conversions::goals(results));
+    section(results, about, sparse::conversions::table(results), goals)
+}
+
+/// A table with what it is about, and goals of which something was measured, under a heading; `None` without rows.
+fn section(
+    results: &Results,
+    about: &str,
+    (headings, rows): (Vec<String>, Vec<Vec<String>>),
+    (heading, mut goals): (&str, Vec<Goal>),
+) -> Option<String> {
     if rows.is_empty() {
         return None;
     }
     let mut text = measured_on(&results.machine);
-    let _ = writeln!(
-        text,
-        "\ndastac's medians in milliseconds and in nanoseconds for each entry, and the times of others over them; what \
-         the arrays take before and after.\n"
-    );
+    let _ = writeln!(text, "\n{about}\n");
     write_table(&mut text, &headings, &rows);
-    let mut goals = sparse::conversions::goals(results);
     goals.retain(|goal| !goal.rows.is_empty());
     if !goals.is_empty() {
-        write_goals(&mut text, "Goals of conversions", &goals);
+        write_goals(&mut text, heading, &goals);
     }
     Some(text)
 }

@@ -10,10 +10,10 @@ use dastac_runtime::{Role, build};
 use dastac_stur::program::TensorId;
 
 use super::blas;
-use super::products::{narrow, operand, output};
+use super::products::{operand, output};
 use super::request::{Ready, Request};
 use crate::Error;
-use crate::bindings::blas::products::{Arrays, Routines, Sparse};
+use crate::bindings::blas::products::{Routines, Sparse};
 use crate::entries::{of_columns, of_rows, of_tensor};
 use crate::system::System;
 
@@ -131,13 +131,7 @@ fn mkl(Request { job, shared, .. }: Request<'_>) -> Ready {
     };
     let of = operand(by_columns.as_ref().unwrap_or(&by_rows));
     let of = of.ok_or("it is measured on 64-bit numbers only")?;
-    let arrays = Arrays {
-        shape: of.shape,
-        columns: of.columns,
-        positions: narrow(of.positions)?,
-        coordinates: narrow(of.coordinates)?,
-        values: of.values.to_vec(),
-    };
+    let arrays = of.arrays()?;
     let columns = of.shape[1] as u64;
     let operand = if from == "coo" { routines.listed(arrays) } else { routines.matrix(arrays) };
     let operand = operand.map_err(|error| error.to_string())?;

@@ -37,6 +37,19 @@ pub(super) struct Operand<'a> {
     pub(super) values: &'a [f64],
 }
 
+impl Operand<'_> {
+    /// Its arrays as MKL takes them.
+    pub(super) fn arrays(&self) -> Result<Arrays, String> {
+        Ok(Arrays {
+            shape: self.shape,
+            columns: self.columns,
+            positions: narrow(self.positions)?,
+            coordinates: narrow(self.coordinates)?,
+            values: self.values.to_vec(),
+        })
+    }
+}
+
 /// The dynamic inputs, in the order of their names.
 pub(super) fn operands(shared: &Runner) -> Result<Vec<Operand<'_>>, String> {
     let mut ids: Vec<TensorId> = (0..shared.facts().len()).map(TensorId).collect();
@@ -99,14 +112,8 @@ pub(super) fn mkl(Request { name, job, shared, .. }: Request<'_>) -> Ready {
     let call = job.call.ok_or("there is no routine for it")?;
     let mut operands_of = Vec::new();
     for operand in operands(shared)? {
-        let arrays = Arrays {
-            shape: operand.shape,
-            columns: operand.columns,
-            positions: narrow(operand.positions)?,
-            coordinates: narrow(operand.coordinates)?,
-            values: operand.values.to_vec(),
-        };
-        operands_of.push(routines.matrix(arrays).map_err(|error| error.to_string())?);
+        let matrix = routines.matrix(operand.arrays()?);
+        operands_of.push(matrix.map_err(|error| error.to_string())?);
     }
     let ordered = name == "mkl-sorted";
     let routine = match call {

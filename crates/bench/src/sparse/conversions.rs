@@ -1,7 +1,7 @@
 //! Sparse matrices brought from one format into another one, beside libraries that do the same (section V of
 //! UniSparse): matrices that are made, and files.
 
-use super::{Job, files};
+use super::{Job, files, with_matrix};
 use crate::charts::{Chart, Panel, log};
 use crate::figures::Scope;
 use crate::goals::{Goal, Row};
@@ -74,15 +74,12 @@ pub fn jobs(scope: &Scope) -> Vec<Job> {
                     program(from, to),
                     &["dastac", "mkl", "scipy"],
                 );
-                let sizes = rows.iter().flat_map(|rows| [("M", *rows), ("N", *rows)]);
                 jobs.push(Job {
-                    symbols: sizes.map(|(name, value)| (name.to_string(), value)).collect(),
-                    inputs: vec![("B".into(), pattern.clone())],
                     title: format!("{name}: {from} to {to}"),
                     call: Some(Call::Conversion),
                     threads,
                     budget: job.budget / 2.0,
-                    ..job
+                    ..with_matrix(job, *rows, pattern)
                 });
             }
         }

@@ -1,7 +1,7 @@
 //! Sparse matrices in the formats that their entries choose (`A:F := auto`) times vectors and matrices, beside rows
 //! (figure 6 of UniSparse): files, and matrices of which some diagonals are partly filled.
 
-use super::{Job, PRODUCTS, files};
+use super::{Job, PRODUCTS, files, product};
 use crate::charts::{Chart, Panel, log};
 use crate::figures::Scope;
 use crate::goals::{Goal, Row};
@@ -13,9 +13,6 @@ use crate::table::milliseconds;
 
 /// What the names of kernels begin with.
 pub const PREFIX: &str = "formats-";
-
-/// Columns of the dense matrix.
-const COLUMNS: i64 = 32;
 
 /// What the paper reaches beside MKL on rows, where diagonals are chosen.
 const PAPER: f64 = 1.44;
@@ -50,23 +47,17 @@ pub fn jobs(scope: &Scope) -> Vec<Job> {
     let files = files.map(|(name, path)| (name, None, Pattern::File(path)));
     let matrices: Vec<(String, Option<i64>, Pattern)> = made.chain(files).collect();
     for &threads in &scope.threads {
-        for (product, title, source, call) in PRODUCTS {
+        for (kernel, title, source, call) in PRODUCTS {
             for (name, rows, pattern) in &matrices {
-                let sizes = rows.iter().flat_map(|rows| [("M", *rows), ("N", *rows)]);
-                let columns = (*call == Call::SparseMatrix).then_some(("K", COLUMNS));
-                let symbols = sizes.chain(columns).map(|(name, value)| (name.to_string(), value));
-                let kernel = format!("{PREFIX}{product}-{name}");
+                let kernel = format!("{PREFIX}{kernel}-{name}");
                 let n = rows.unwrap_or(0);
                 let job = scope.program(&kernel, n, (*source).into(), &systems);
                 // They are many.
                 jobs.push(Job {
-                    symbols: symbols.collect(),
-                    inputs: vec![("B".into(), pattern.clone())],
                     title: format!("{title} {}", name.replace('-', " ")),
-                    call: Some(*call),
                     threads,
                     budget: job.budget / 5.0,
-                    ..job
+                    ..product(job, *call, (*rows, pattern))
                 });
             }
         }

@@ -191,6 +191,22 @@ fn matrices(scope: &Scope) -> Vec<(String, i64, Option<i64>, Pattern)> {
     all
 }
 
+/// A job of a program whose sparse input is `B`: with so many rows and columns, unless its file tells them.
+fn with_matrix(job: Job, rows: Option<i64>, pattern: &Pattern) -> Job {
+    let sizes = rows.iter().flat_map(|rows| [("M", *rows), ("N", *rows)]);
+    let symbols = sizes.map(|(name, value)| (name.to_string(), value)).collect();
+    Job { symbols, inputs: vec![("B".into(), pattern.clone())], ..job }
+}
+
+/// As [`with_matrix`], of one of [`PRODUCTS`].
+fn product(job: Job, call: Call, (rows, pattern): (Option<i64>, &Pattern)) -> Job {
+    let mut job = Job { call: Some(call), ..with_matrix(job, rows, pattern) };
+    if call == Call::SparseMatrix {
+        job.symbols.push(("K".into(), COLUMNS));
+    }
+    job
+}
+
 /// The MatrixMarket files of a folder, by name.
 pub fn files(folder: &Path) -> Vec<(String, PathBuf)> {
     let entries = std::fs::read_dir(folder).into_iter().flatten();
@@ -213,22 +229,16 @@ pub fn products(scope: &Scope) -> Vec<Job> {
     for &threads in &scope.threads {
         for (kernel, title, source, call) in PRODUCTS {
             for (name, n, rows, pattern) in &matrices {
-                let sizes = rows.iter().flat_map(|rows| [("M", *rows), ("N", *rows)]);
-                let columns = (*call == Call::SparseMatrix).then_some(("K", COLUMNS));
-                let symbols = sizes.chain(columns).map(|(name, value)| (name.to_string(), value));
                 let systems = ["dastac", "mkl-rows", "mkl", "scipy", "taco", "mlir"];
                 let job =
                     scope.program(&format!("{kernel}-{name}"), *n, (*source).into(), &systems);
                 // Files are many, and small.
                 let part = if rows.is_some() { 1.0 } else { 5.0 };
                 jobs.push(Job {
-                    symbols: symbols.collect(),
-                    inputs: vec![("B".into(), pattern.clone())],
                     title: format!("{title} {name}"),
-                    call: Some(*call),
                     threads,
                     budget: job.budget / part,
-                    ..job
+                    ..product(job, *call, (*rows, pattern))
                 });
             }
         }

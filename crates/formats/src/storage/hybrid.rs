@@ -3,6 +3,7 @@
 use dastac_elements::{Storage, with_type};
 use rayon::prelude::*;
 
+use super::columns::Tables;
 use super::number::real;
 use super::walk::place;
 use super::{Build, Entries, StorageError, Tensor, indirect};
@@ -12,10 +13,6 @@ use crate::format::{Aggregate, Format, LevelExpr};
 
 /// So many thresholds are tried where none is given.
 const TRIED: usize = 12;
-
-/// Groups of entries are counted in tables where they have this many numbers for each entry, and a few more, at most.
-const MOST_GROUPS: u64 = 4;
-const FEW_GROUPS: u64 = 1 << 12;
 
 impl Tensor {
     /// The parts of the tensor in a hybrid format. Thresholds that are not given are those of which the parts take the
@@ -145,7 +142,7 @@ fn answers(entries: &Entries, aggregate: Aggregate, groups: &[LevelExpr]) -> Vec
 fn keys(entries: &Entries, groups: &[LevelExpr]) -> (Vec<u64>, usize) {
     let mut keys = vec![0; entries.len()];
     let mut count: u64 = 1;
-    let most = entries.len() as u64 * MOST_GROUPS + FEW_GROUPS;
+    let most = Tables::default().of_all(entries.len());
     for expr in groups {
         let values = small(expr, entries, &[]).unwrap_or_else(|| {
             let all: Vec<i128> = large(expr, entries, &[]).collect();

@@ -246,7 +246,7 @@ impl Reader<'_> {
         let level = |level: usize, to: &mut [T]| {
             let lowest = T::of(self.lowest[level]);
             let each = to.iter_mut().zip(&levels[level]);
-            each.for_each(|(to, from)| *to = lowest.plus(T::of(1), T::wide(*from)));
+            each.for_each(|(to, from)| *to = lowest.plus(T::of(1), T::of((*from).into())));
         };
         for ((inverse, extent), own) in map.inverse().iter().zip(space.shape()).zip(&mut own) {
             inverse.set(&level, &mut own[..count]);
@@ -265,7 +265,7 @@ impl Reader<'_> {
             let values = &mut memory[..count];
             expr.add(1, &dimension, values);
             let each = values.iter().zip(&levels[at]).zip(&mut *kept);
-            each.for_each(|((value, wanted), kept)| *kept &= *value == T::wide(*wanted));
+            each.for_each(|((value, wanted), kept)| *kept &= *value == T::of((*wanted).into()));
         }
         for (to, own) in to.dimensions.iter_mut().zip(&own) {
             let kept = own[..count].iter().zip(&*kept).filter(|(_, kept)| **kept);
@@ -276,7 +276,6 @@ impl Reader<'_> {
 
 /// What coordinates of dimensions are computed in.
 trait Coordinate: Lane + PartialEq {
-    fn wide(number: u32) -> Self;
     /// What lies in the box, whose extents have 32 bits.
     fn narrow(self) -> u32;
     /// Whether it is not negative, and below an extent of 32 bits.
@@ -284,10 +283,6 @@ trait Coordinate: Lane + PartialEq {
 }
 
 impl Coordinate for i64 {
-    fn wide(number: u32) -> i64 {
-        number.into()
-    }
-
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
     fn narrow(self) -> u32 {
         self as u32
@@ -299,10 +294,6 @@ impl Coordinate for i64 {
 }
 
 impl Coordinate for u32 {
-    fn wide(number: u32) -> u32 {
-        number
-    }
-
     fn narrow(self) -> u32 {
         self
     }

@@ -19,7 +19,7 @@ impl Default for Tables {
 
 impl Tables {
     /// How many elements a table of everything may have.
-    pub(super) fn of_all(self, entries: usize) -> u64 {
+    pub(in super::super) fn of_all(self, entries: usize) -> u64 {
         self.all.saturating_mul(entries as u64).max(self.small)
     }
 
