@@ -219,3 +219,28 @@ fn extremes_of_rows_visit_what_is_stored() {
         assert!(total <= 2 * stored + 10 * 40 + 3000, "{rule}: {total} trips, {stored} stored");
     }
 }
+
+/// Products of matrices that are stored by diagonals go along these, whichever of the matrix's dimensions is added up.
+#[test]
+fn products_along_diagonals_visit_what_is_stored() {
+    for format in ["dia", "dia_v", "bdia(16)"] {
+        for rule in
+            ["y(i) := A(i, j) * x(j)", "y(j) := A(i, j) * z(i)", "y() := A(i, j) * z(i) * x(j)"]
+        {
+            let source = format!(
+                "symbols: N, M\n{rule}\nu() := x(j) * z(i)\nA:D(i, j) := (0 <= i < N) * (0 <= j < M)\n\
+                A:F := {format}\nx:D(j) := (0 <= j < M)\nz:D(i) := (0 <= i < N)"
+            );
+            let mut runner = runner(&source, Walking::default(), &[("N", 70), ("M", 90)]);
+            let trips = counted(&mut runner, 0.01, 5);
+            let id = runner.built().lowered.program().find("A").unwrap();
+            let stored = runner.bound(id).unwrap().values().len() as u64;
+            let total: u64 = trips[0].loops.iter().map(|one| one.trips).sum();
+            // Blocks of eight elements of the longest diagonals count too.
+            assert!(
+                total <= 2 * stored + 3 * 90,
+                "{format}, {rule}: {total} trips, {stored} stored"
+            );
+        }
+    }
+}

@@ -4,6 +4,8 @@
 //! rows, each of which looks for its place on every diagonal -> `y(i) += A(d, i) * x(i + d)` where `0 <= i + d < N`,
 //! walked by diagonals, along which all elements are beside each other.
 
+use std::collections::BTreeSet;
+
 use dastac_formats::Level;
 use dastac_loops::{Index, VarId};
 
@@ -19,6 +21,8 @@ struct Diagonal {
     extent: Index,
     /// An iterator of the sum, which others than the head's products do not need.
     replaced: usize,
+    /// Which factor of its product has the level.
+    factor: usize,
 }
 
 /// Replaces iterators of sums in a kernel over levels ([`super::on_levels`]) with a dense result, where the loops of a
@@ -39,6 +43,7 @@ pub fn along_diagonals(kernel: &mut Kernel, mapped: &[bool]) {
         });
         let last = changed.iterators[diagonal.replaced].1.clone() - 1;
         diagonal.apply(&mut changed.products[at], iterator, last);
+        changed.order = along_levels(&changed, &changed.products[at].factors[diagonal.factor]);
         // Levels behind that of the sum may have to be walked before it now.
         if order_on_levels(&changed).is_ok() {
             *kernel = changed;
@@ -58,8 +63,12 @@ impl Diagonal {
         let product = &kernel.products[product];
         let sparse =
             |factor: &&Factor| format(kernel, factor).iter().any(|level| !level.is_located());
+        let number = product.factors.iter().position(|factor| sparse(&factor))?;
+        let factor = &product.factors[number];
+        if !mapped[factor.operand] {
+            return None;
+        }
         let mut walked = product.factors.iter().filter(sparse);
-        let factor = walked.next().filter(|factor| mapped[factor.operand])?;
         let same = |other: &Factor| {
             other.subscripts == factor.subscripts
                 && kernel.operands[other.operand].format == kernel.operands[factor.operand].format
@@ -90,7 +99,7 @@ impl Diagonal {
             return None;
         }
         let extent = kernel.operands[factor.operand].extents[level].clone();
-        let diagonal = Diagonal { sum: sum.clone(), extent, replaced };
+        let diagonal = Diagonal { sum: sum.clone(), extent, replaced, factor: number };
         // Levels behind it are located, or walked along an iterator.
         let by = diagonal.value(kernel.iterators.len());
         let follows = |(level, subscript): (&Level, &Linear)| {
@@ -139,6 +148,20 @@ impl Diagonal {
         rest.constant = simplified(rest.constant);
         product.conditions.extend([value, rest]);
     }
+}
+
+/// An order of loops in which a factor's levels come first, in their order: a head whose loops are outside of them
+/// looks for its places on all diagonals.
+fn along_levels(kernel: &Kernel, factor: &Factor) -> Vec<usize> {
+    let mut order: Vec<usize> = Vec::new();
+    for subscript in &factor.subscripts {
+        let own = kernel.order.iter().filter(|at| subscript.coefficient(**at) != 0);
+        order.extend(own);
+    }
+    order.extend(&kernel.order);
+    let mut seen = BTreeSet::new();
+    order.retain(|at| seen.insert(*at));
+    order
 }
 
 /// The levels of a factor's operand.

@@ -26,11 +26,25 @@ fn neighbours(value: &Value, var: VarId) -> bool {
     possible && some
 }
 
-/// Whether the terms of a sum can be in lanes.
+/// Sums of so many terms are written term by term.
+pub const FEW_TERMS: u64 = 8;
+
+/// Whether the terms of a sum can be in lanes. Those that are written term by term are not.
 pub fn of_terms(sum: &Sum) -> bool {
     let mut inner = false;
     sum.body.visit(&mut |value| inner |= matches!(value, Value::Sum(_)));
-    sum.step == 1 && sum.condition.is_none() && !inner && neighbours(&sum.body, sum.var)
+    sum.step == 1
+        && sum.condition.is_none()
+        && !inner
+        && !has_few_terms(sum)
+        && neighbours(&sum.body, sum.var)
+}
+
+/// Whether it is known that a sum has few terms.
+fn has_few_terms(sum: &Sum) -> bool {
+    let pairs = sum.lower.iter().flat_map(|low| sum.upper.iter().map(move |high| (low, high)));
+    let mut lengths = pairs.filter_map(|(low, high)| high.constant_difference(low));
+    lengths.any(|length| length <= FEW_TERMS as i64 * sum.step)
 }
 
 /// Whether the terms of a sum can be in lanes where elements are gathered: what they load are neighbours, or at places
@@ -154,6 +168,10 @@ mod tests {
         assert_eq!(of("sum(k = 0 to N) B[k] * B[N * i + k]"), (true, false));
         assert_eq!(of("sum(k = 0 to N) B[k] * B[N * k + i]"), (false, true));
         assert_eq!(of("sum(k = i to N) B[3 - k] * B[5]"), (true, false));
+        // Terms that are few leave the lanes to elements.
+        assert_eq!(of("sum(k = 0 to 3) B[k] * B[i + k]"), (false, true));
+        assert_eq!(of("sum(k = max(0, 2 - i) to min(N, 5)) B[k] * B[i + k]"), (false, true));
+        assert_eq!(of("sum(k = 2 to 11) B[k] * B[i + k]"), (true, false));
         assert_eq!(of("2.0 * (sum(k = 0 to i) B[N * k - i])"), (false, true));
         assert_eq!(of("sum(k = 0 to i / 2) B[N * k + i]"), (false, false));
         assert_eq!(of("sum(k = 0 to N if k < i) B[N * k + i]"), (false, false));

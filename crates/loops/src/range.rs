@@ -1,7 +1,7 @@
 //! Ranges of loops and sums that take conditions in as bounds.
 
 use crate::ir::*;
-use crate::linear::{bounds_of, range_conditions};
+use crate::linear::{Linear, bounds_of, range_conditions};
 
 /// A range and the parts of a condition on it.
 pub(crate) struct Narrowed {
@@ -25,6 +25,7 @@ pub(crate) fn narrow(
     let has_values = range_conditions(&lower, &upper);
     let mut reads = false;
     for condition in condition.conjuncts() {
+        let condition = settled(condition, var);
         let loads = condition.has_loads();
         // What is read may be there only where the conditions before hold.
         if loads && !rest.is_empty() {
@@ -52,4 +53,22 @@ pub(crate) fn narrow(
         invariant = range.into_iter().chain(invariant).collect();
     }
     Narrowed { lower, upper, invariant, rest }
+}
+
+/// A comparison without a variable that does not decide it.
+///
+/// Before -> after, of `q`: `1 - q < W - q + 1` -> `0 < W`.
+fn settled(condition: Condition, var: VarId) -> Condition {
+    match &condition {
+        Condition::Compare(compare, left, right) if condition.mentions(var) => {
+            let difference = Linear::of(&(right.clone() - left.clone()));
+            match difference.map(|difference| difference.to_index()) {
+                Some(rest) if !rest.mentions(var) => {
+                    Condition::compare(*compare, Index::Const(0), rest)
+                }
+                _ => condition,
+            }
+        }
+        _ => condition,
+    }
 }

@@ -646,6 +646,57 @@ fn functions_round_integers() {
     assert_eq!(folder.read_array("y.npy").1, [1.0, 2.0, 3.0, 4.0]);
 }
 
+/// Quotients of iterators are rounded down, also within and around functions of them.
+#[test]
+fn quotients_within_functions_are_rounded() {
+    const X: [f64; 4] = [1.0, 2.0, 4.0, 8.0];
+    let (yes, no) = (1.0, 0.0);
+    for (body, expected) in [
+        ("x(max((i - 1) / 2, 0))", [1.0, 1.0, 1.0, 2.0, 2.0, 4.0]),
+        ("x(abs(i / 2 - 1))", [2.0, 2.0, 1.0, 1.0, 2.0, 2.0]),
+        ("x(min(i, 5 - i) / 2)", [1.0, 1.0, 2.0, 2.0, 1.0, 1.0]),
+        ("x(where(i / 2 = 1, 3, i / 2))", [1.0, 1.0, 8.0, 8.0, 4.0, 4.0]),
+        ("x(max(i / M, 1))", [2.0, 2.0, 2.0, 2.0, 2.0, 2.0]),
+        ("x(2 * max(i, 1) / 4 * 2)", [1.0, 1.0, 4.0, 4.0, 0.0, 0.0]),
+        ("1 * (max(i / 2, 1) = 1)", [yes, yes, yes, yes, no, no]),
+        ("1 * (abs(i / 2 - 1) < 1)", [no, no, yes, yes, no, no]),
+        ("1 * (abs(i - 3) / 2 = 1)", [yes, yes, no, no, no, yes]),
+        ("1 * (1 <= min(i / 2, i))", [no, no, yes, yes, yes, yes]),
+        ("sum(j) x(j) * (abs(j - i / 2) <= 1)", [3.0, 3.0, 7.0, 7.0, 14.0, 14.0]),
+        ("sum(j) A(j, i)", [3.0, 3.0, 7.0, 7.0, 14.0, 14.0]),
+        // Within what rounds in another way, or is no integer, they are exact.
+        ("x(ceil(i / 2))", [1.0, 2.0, 2.0, 4.0, 4.0, 8.0]),
+        ("1 * (abs(i / 2 - 0.5) < 0.5)", [no, yes, no, no, no, no]),
+        ("max(i / 2, 1)", [1.0, 1.0, 1.0, 1.5, 2.0, 2.5]),
+    ] {
+        let mut text = format!("symbols: M\ny(i) := {body}\ny:D(i) := (0 <= i < 2 * M)\n");
+        for (name, rest) in [
+            ("x", "D(j) := (0 <= j < 4)"),
+            ("A", "U(j, i) := (abs(i / 2 - j) <= 1)"),
+            ("A", "D(j, i) := (0 <= j < 4) * (0 <= i < 6)"),
+        ] {
+            if body.split(|c: char| !c.is_alphanumeric()).any(|word| word == name) {
+                text += &format!("{name}:{rest}\n");
+            }
+        }
+        let folder = Folder::new(&text);
+        folder.write_array("x.npy", &[4], &X);
+        let band = |at: usize| match (at % 6 / 2).abs_diff(at / 6) <= 1 {
+            true => X[at / 6],
+            false => 0.0,
+        };
+        folder.write_array("A.npy", &[4, 6], &(0..24).map(band).collect::<Vec<f64>>());
+        let given: Vec<&str> = ["x", "A"]
+            .into_iter()
+            .filter(|name| text.contains(&format!("\n{name}:")))
+            .map(|name| if name == "x" { " --input x=x.npy" } else { " --input A=A.npy" })
+            .collect();
+        let given = given.join("");
+        folder.works(&format!("run p.stur -p M=3 --output y=y.npy --verify{given}"));
+        assert_eq!(folder.read_array("y.npy").1, expected, "{body}");
+    }
+}
+
 /// Remainders are printed with their number on the right side alone.
 #[test]
 fn numbers_beside_remainders() {

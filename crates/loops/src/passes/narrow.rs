@@ -89,43 +89,48 @@ mod tests {
     #[test]
     fn conditions_move() {
         expect_test::expect![[r#"
-              if M > 2 {
-                for i = 0 to min(N, M) {
-                  if i % 2 == 0 {
-                    C[i] += 1.0
-                  }
-                }
-              }
-              for i = 0 to min(N, (M - 1) / 2 + 1) step 2 {
-                if 1 <= i {
-                  C[i] += 2.0
-                }
-              }
-              if M > 1 {
-                for i = 0 to N {
-                  for j = max(0, (i + 1) / 2) to min(N, i) {
-                    A[i * N + j] = 3.0
-                  }
-                }
-              }
-              for i = 0 to N {
-                if i == M {
-                  C[i] = 4.0
-                }
-                if i == N {
-                  C[0] = 1.0
-                }
-              }
-              for i = 0 to N {
-                if i < 2 {
+            if M > 2 {
+              for i = 0 to min(N, M) {
+                if i % 2 == 0 {
                   C[i] += 1.0
-                } else {
-                  C[i] += 2.0
                 }
               }
-              for i = 0 to N {
-                C[i] = sum(l = 0 to min(N, i + 1) if M < 9 and (l < 1 or l > 2)) C[l]
+            }
+            for i = 0 to min(N, (M - 1) / 2 + 1) step 2 {
+              if 1 <= i {
+                C[i] += 2.0
               }
+            }
+            if M > 1 {
+              for i = 0 to N {
+                for j = max(0, (i + 1) / 2) to min(N, i) {
+                  A[i * N + j] = 3.0
+                }
+              }
+            }
+            for i = 0 to N {
+              if i == M {
+                C[i] = 4.0
+              }
+              if i == N {
+                C[0] = 1.0
+              }
+            }
+            for i = 0 to N {
+              if i < 2 {
+                C[i] += 1.0
+              } else {
+                C[i] += 2.0
+              }
+            }
+            for i = 0 to N {
+              C[i] = sum(l = 0 to min(N, i + 1) if M < 9 and (l < 1 or l > 2)) C[l]
+            }
+            if 0 < M {
+              for i = 0 to N {
+                C[i] += 5.0
+              }
+            }
         "#]].assert_eq(&check(
             &["narrow"],
             "for i = 0 to N { if i < M and M > 2 and i % 2 == 0 { C[i] += 1.0 } }
@@ -133,7 +138,8 @@ mod tests {
              for i = 0 to N { for j = 0 to N { if M > 1 and 2 * j >= i and j + 1 <= i { A[i * N + j] = 3.0 } } }
              for i = 0 to N { if i == M { C[i] = 4.0 } if i == N { C[0] = 1.0 } }
              for i = 0 to N { if i < 2 { C[i] += 1.0 } else { C[i] += 2.0 } }
-             for i = 0 to N { C[i] = sum(l = 0 to N if l <= i and M < 9 and (l < 1 or l > 2)) C[l] }",
+             for i = 0 to N { C[i] = sum(l = 0 to N if l <= i and M < 9 and (l < 1 or l > 2)) C[l] }
+             for i = 0 to N { if 1 - i < M - i + 1 { C[i] += 5.0 } }",
         ));
     }
 

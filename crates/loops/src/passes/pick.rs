@@ -12,7 +12,7 @@
 
 use super::nearest::nearest;
 use crate::ir::*;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 pub(super) fn run(function: &mut Function, buffers: &[Buffer]) {
     let read = function.args.iter().filter(|(_, mode)| *mode == Mode::In);
@@ -127,46 +127,107 @@ fn side(test: &Value, var: VarId, integers: &Integers) -> Option<Side> {
     }
 }
 
-/// The sum over the terms of a sum inside of it that choose those of its own.
+/// The sums over the terms of sums inside of one that choose its own terms, around the one.
+///
+/// Before -> after: `sum(k) sum(c) A[k, c] * (sum(e) B[e, c] * compare(K[e] == index(k)))` -> `sum(e) (sum(k)
+/// compare(K[e] == index(k)) * (sum(c) A[k, c] * B[e, c]))`.
 fn exchanged(sum: &Sum, integers: &Integers) -> Option<Value> {
-    if sum.kind != Reduction::Sum || sum.step != 1 || sum.unroll.is_some() || !sum.fetch.is_empty()
-    {
+    if !is_plain(sum) || sum.step != 1 {
         return None;
     }
-    let mut product = Vec::new();
-    factors(&sum.body, &mut product);
-    let chooses = |inner: &Sum| {
-        let mut tests = Vec::new();
-        factors(&inner.body, &mut tests);
-        tests.iter().any(|test| integer(test, sum.var, integers).is_some())
-    };
-    let moves = |inner: &Sum| {
-        let bounds = || inner.lower.iter().chain(&inner.upper);
-        inner.kind == Reduction::Sum
-            && inner.fetch.is_empty()
-            && !bounds().any(|bound| bound.mentions(sum.var))
-            && !inner.condition.iter().any(|condition| condition.mentions(sum.var))
-    };
-    let inner = product.iter().find_map(|factor| match factor {
-        Value::Sum(inner) if moves(inner) && chooses(inner) => Some(&**inner),
-        _ => None,
-    })?;
-    let body = instead(&sum.body, inner)?;
-    let binds_again = body.summed_vars().contains(&inner.var);
-    let own = Sum { body, ..sum.clone() };
-    let all = Sum { body: Value::Sum(Box::new(own)), ..inner.clone() };
-    (!binds_again).then(|| Value::Sum(Box::new(all)))
+    let mut path = Vec::new();
+    let test = within(&sum.body, &|test| integer(test, sum.var, integers).is_some(), &mut path)?;
+    // Those of which the test, or the range of one that moves, depends.
+    let (mut moved, mut needed) = (Vec::new(), test.free_vars());
+    for inner in path.iter().rev() {
+        if needed.contains(&inner.var) {
+            needed.extend(range_vars(inner));
+            moved.push(*inner);
+        }
+    }
+    let vars: Vec<VarId> = moved.iter().map(|inner| inner.var).collect();
+    let of_own = moved.iter().any(|inner| range_vars(inner).contains(&sum.var));
+    if path.is_empty() || of_own {
+        return None;
+    }
+    let body = without(&sum.body, test, &vars)?;
+    let body = body.map_or_else(|| test.clone(), |body| test.clone() * body);
+    let again = body.summed_vars();
+    if vars.iter().any(|var| again.contains(var)) {
+        return None;
+    }
+    let own = Value::Sum(Box::new(Sum { body, ..sum.clone() }));
+    let around = |body: Value, inner: &&Sum| Value::Sum(Box::new(Sum { body, ..(*inner).clone() }));
+    Some(moved.iter().fold(own, around))
 }
 
-/// A product with the body of a sum in place of the sum.
-fn instead(product: &Value, sum: &Sum) -> Option<Value> {
-    match product {
-        Value::Sum(own) if **own == *sum => Some(sum.body.clone()),
-        Value::Mul(left, right) => match instead(left, sum) {
-            Some(left) => Some(Value::Mul(Box::new(left), right.clone())),
-            None => Some(Value::Mul(left.clone(), Box::new(instead(right, sum)?))),
+/// Whether a sum adds up, and nothing was decided about how.
+fn is_plain(sum: &Sum) -> bool {
+    sum.kind == Reduction::Sum && sum.unroll.is_none() && sum.fetch.is_empty()
+}
+
+/// The variables of a sum's range.
+fn range_vars(sum: &Sum) -> BTreeSet<VarId> {
+    let bounds = sum.lower.iter().chain(&sum.upper).flat_map(Index::free_vars);
+    let condition = sum.condition.iter().flat_map(Condition::free_vars);
+    bounds.chain(condition).collect()
+}
+
+/// A factor of a product, or of the sums that are its factors; these are kept, outermost first.
+fn within<'a>(
+    value: &'a Value,
+    is_wanted: &dyn Fn(&Value) -> bool,
+    path: &mut Vec<&'a Sum>,
+) -> Option<&'a Value> {
+    match value {
+        value if is_wanted(value) => Some(value),
+        Value::Mul(left, right) => match within(left, is_wanted, path) {
+            Some(found) => Some(found),
+            None => within(right, is_wanted, path),
         },
-        Value::Div(left, right) => Some(Value::Div(Box::new(instead(left, sum)?), right.clone())),
+        Value::Div(left, _) => within(left, is_wanted, path),
+        Value::Sum(sum) if is_plain(sum) => {
+            path.push(sum);
+            let found = within(&sum.body, is_wanted, path);
+            if found.is_none() {
+                path.pop();
+            }
+            found
+        }
+        _ => None,
+    }
+}
+
+/// A product without a factor, and with the bodies of sums around that in place of those over some variables; nothing
+/// where the factor is not in it.
+fn without(value: &Value, factor: &Value, vars: &[VarId]) -> Option<Option<Value>> {
+    if std::ptr::eq(value, factor) {
+        return Some(None);
+    }
+    match value {
+        Value::Mul(left, right) => {
+            let other = |rest: Option<Value>, other: &Value, first: bool| match (rest, first) {
+                (None, _) => other.clone(),
+                (Some(rest), true) => rest * other.clone(),
+                (Some(rest), false) => other.clone() * rest,
+            };
+            Some(Some(match without(left, factor, vars) {
+                Some(rest) => other(rest, right, true),
+                None => other(without(right, factor, vars)?, left, false),
+            }))
+        }
+        Value::Div(left, right) => {
+            let rest = without(left, factor, vars)?.unwrap_or(Value::Const(1.0));
+            Some(Some(Value::Div(Box::new(rest), right.clone())))
+        }
+        Value::Sum(sum) => {
+            let rest = without(&sum.body, factor, vars)?;
+            if vars.contains(&sum.var) {
+                return Some(rest);
+            }
+            let body = rest.unwrap_or(Value::Const(1.0));
+            Some(Some(Value::Sum(Box::new(Sum { body, ..(**sum).clone() }))))
+        }
         _ => None,
     }
 }
@@ -288,6 +349,18 @@ fn integer(test: &Value, var: VarId, integers: &Integers) -> Option<Index> {
     Chosen::of(element, &|buffer| integers.contains_key(&buffer))?.place(var)
 }
 
+/// A sum of variables, sizes and small integers: the same in integers and in floats.
+fn whole(value: &Value) -> Option<Index> {
+    match value {
+        Value::FromIndex(index) => Some(index.clone()),
+        Value::Const(by) if by.fract() == 0.0 && by.abs() <= f64::from(i32::MAX) => {
+            Some(Index::constant(*by as i64))
+        }
+        Value::Add(left, right) => Some(whole(left)? + whole(right)?),
+        _ => None,
+    }
+}
+
 /// No place in a tensor, nor its sum with a variable or a size.
 const FAR: i64 = 1 << 62;
 
@@ -315,14 +388,7 @@ impl Chosen {
                     Some(chosen) => (chosen, right),
                     None => (Chosen::of(right, is_integer)?, left),
                 };
-                let added = match &**other {
-                    Value::FromIndex(index) => index.clone(),
-                    // The same in integers and in floats.
-                    Value::Const(by) if by.fract() == 0.0 && by.abs() <= f64::from(i32::MAX) => {
-                        Index::constant(*by as i64)
-                    }
-                    _ => return None,
-                };
+                let added = whole(other)?;
                 Some(Chosen { offset: chosen.offset + added, ..chosen })
             }
             _ => None,
@@ -379,6 +445,10 @@ mod tests {
                 C[i] max= max(k = 0 to M) select(compare(index(k) > K[i]), A[k], -inf)
                 C[i] min= min(k = 0 to M) select(compare(index(k) >= L[i]) * compare(A[k] < 3.0), A[k], inf)
                 C[i] += sum(k = 0 to M) compare(index(k) <= K[i] + 1.0)
+                C[i] += sum(k = 0 to M) sum(c = 0 to 3) A[k] * C[c] * (sum(e = 0 to 3) A[e] * compare(K[e] == index(k)))
+                C[i] += sum(k = 0 to M) A[k] / 2.0 * (sum(c = 1 to 3) sum(e = 0 to c if e != i) compare(K[e] + (index(i) + -1.0) == index(k)) * C[c])
+                C[i] += sum(k = 0 to M) sum(c = 0 to 3) A[k] * A[c] * compare(K[i] == index(k))
+                C[i] += sum(k = 0 to M) A[k] * (sum(e = 0 to min(k, 3)) compare(K[e] == index(k)))
               }
             }",
         )
@@ -403,6 +473,10 @@ mod tests {
                 C[i] max= max(k = max(0, min(K[i], 4611686018427387904) + 1) to M) A[k]
                 C[i] min= min(k = max(0, L[i]) to M) select(compare(A[k] < 3.0), A[k], inf)
                 C[i] += sum(k = 0 to M) compare(index(k) <= K[i] + 1.0)
+                C[i] += sum(e = 0 to 3) sum(k = max(0, K[e]) to min(M, min(K[e], M - 1) + 1)) sum(c = 0 to 3) A[k] * C[c] * A[e]
+                C[i] += sum(c = 1 to 3) sum(e = 0 to c if e != i) sum(k = max(0, min(max(K[e], -4611686018427387904), 4611686018427387904) + (i - 1)) to min(M, min(min(max(K[e], -4611686018427387904), 4611686018427387904) + (i - 1), M - 1) + 1)) A[k] / 2.0 * C[c]
+                C[i] += sum(k = max(0, K[i]) to min(M, min(K[i], M - 1) + 1)) sum(c = 0 to 3) A[k] * A[c]
+                C[i] += sum(k = 0 to M) A[k] * (sum(e = 0 to min(k, 3)) compare(K[e] == index(k)))
               }
             }
         "#]]

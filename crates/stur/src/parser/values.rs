@@ -204,6 +204,83 @@ impl Parser<'_> {
     }
 }
 
+/// Functions of integers that give integers, whatever is done to quotients within them.
+const WHOLE: [&str; 9] =
+    ["min", "max", "minimum", "maximum", "abs", "where", "relu", "floor_divide", "mod"];
+
+/// Functions that give integers.
+const ROUNDING: [&str; 5] = ["floor", "ceil", "round", "trunc", "sign"];
+
+impl Parser<'_> {
+    /// Whether a node is computed of iterators, symbols and integers alone, so that its quotients are those of
+    /// integers: `max(i / 2, 1)`, but not `i / 2 + 0.5`, `sqrt(i / 2)` or `i / 2 + p(i)`.
+    fn is_integer(&self, node: &Node) -> bool {
+        match &node.kind {
+            NodeKind::Name(_) => true,
+            NodeKind::Number { text, reciprocal } => !reciprocal && text.parse::<i64>().is_ok(),
+            NodeKind::Call { tensor, arguments, reciprocal: false }
+                if !self.heads.contains(&tensor.text) =>
+            {
+                let name = tensor.text.as_str();
+                let chosen = usize::from(name == "where");
+                let of_elements = |node: &Node| match node.kind {
+                    NodeKind::Number { .. } => true,
+                    _ => self.is_integer(node),
+                };
+                WHOLE.contains(&name)
+                    && arguments.iter().skip(chosen).all(|one| self.is_integer(one))
+                    || ROUNDING.contains(&name) && arguments.iter().all(of_elements)
+            }
+            NodeKind::Neg(_) | NodeKind::Paren(_) | NodeKind::Chain(..) | NodeKind::Floor(..) => {
+                node.parts().into_iter().all(|part| self.is_integer(part))
+            }
+            _ => false,
+        }
+    }
+}
+
+/// An integer whose quotients are rounded down, but for those within functions that round.
+///
+/// Before -> after: `max(i / 2, 1)` -> `max(i // 2, 1)`, `2 * i / 3 * j` -> `2 * i // 3 * j`.
+fn rounded_down(node: Node) -> Node {
+    let Node { kind, span } = node;
+    let inside = |node: Box<Node>| Box::new(rounded_down(*node));
+    let kind = match kind {
+        NodeKind::Call { tensor, arguments, reciprocal }
+            if !ROUNDING.contains(&tensor.text.as_str()) =>
+        {
+            let arguments = arguments.into_iter().map(rounded_down).collect();
+            NodeKind::Call { tensor, arguments, reciprocal }
+        }
+        NodeKind::Neg(inner) => NodeKind::Neg(inside(inner)),
+        NodeKind::Paren(inner) => NodeKind::Paren(inside(inner)),
+        NodeKind::Floor(one, other) => NodeKind::Floor(inside(one), inside(other)),
+        NodeKind::Chain(first, rest) => {
+            let (mut value, mut open) = (rounded_down(*first), Vec::new());
+            for (op, node) in rest {
+                let node = rounded_down(node);
+                if op == BinaryOp::Div {
+                    let dividend = chained(value, std::mem::take(&mut open));
+                    let span = dividend.span.to(node.span);
+                    value = Node { kind: NodeKind::Floor(dividend.into(), node.into()), span };
+                } else {
+                    open.push((op, node));
+                }
+            }
+            return chained(value, open);
+        }
+        // What is compared within is rounded, or not, by itself.
+        kind => kind,
+    };
+    Node { kind, span }
+}
+
+fn chained(first: Node, rest: Vec<(BinaryOp, Node)>) -> Node {
+    let Some((_, last)) = rest.last() else { return first };
+    let span = first.span.to(last.span);
+    Node { kind: NodeKind::Chain(Box::new(first), rest), span }
+}
+
 /// Whether a node is an integer, whatever its names are, also if its quotients are not rounded.
 fn is_whole(node: &Node) -> bool {
     match &node.kind {
@@ -444,15 +521,20 @@ impl Parser<'_> {
         Ok(call(Operation::Function(Function::Pow), vec![base, exponent], span))
     }
 
-    /// `a < b < c`: 1 where each neighbouring pair holds, else 0.
+    /// `a < b < c`: 1 where each neighbouring pair holds, else 0. Quotients of integers are rounded down, as they are
+    /// in comparisons without functions.
     pub(super) fn comparisons(
         &self,
         operands: Vec<Node>,
         operators: &[CompareOp],
         span: Span,
     ) -> Result<Term> {
-        let values: Vec<Term> =
-            operands.into_iter().map(|node| self.value(node, true)).collect::<Result<_>>()?;
+        let integers = operands.iter().all(|node| self.is_integer(node));
+        let value = |node: Node| match integers {
+            true => self.value(rounded_down(node), true),
+            false => self.value(node, true),
+        };
+        let values: Vec<Term> = operands.into_iter().map(value).collect::<Result<_>>()?;
         let pairs = values.windows(2).zip(operators);
         let mut all: Vec<Term> = pairs
             .map(|(pair, operator)| call(Operation::Compare(*operator), pair.to_vec(), span))

@@ -18,7 +18,7 @@ use crate::linear::flatten_max;
 use crate::unroll::{self, Instance};
 
 /// A sum of at most so many terms becomes these terms.
-const SHORT: usize = 8;
+const SHORT: usize = lanes::FEW_TERMS as usize;
 
 /// The terms of a sum at some instances.
 #[derive(Clone, Copy)]
