@@ -161,6 +161,43 @@ impl Linear {
         self
     }
 
+    /// An expression that is negative where this one is, without one of its quotients.
+    ///
+    /// Before -> after: `r + e / 2` -> `2 * r + e`; `r - e / 2` -> `2 * r + 1 - e`; `r - 4 * (e / 2)` -> `r - 2 * e`.
+    fn without_quotient(&self) -> Option<Linear> {
+        let found = self.terms.iter().enumerate().find_map(|(at, (atom, coefficient))| match atom {
+            Index::FloorDiv(value, by) if *by > 0 => {
+                let fits = coefficient.checked_abs()? == 1 || coefficient % by == 0;
+                fits.then_some((at, value, *by, *coefficient))
+            }
+            _ => None,
+        });
+        let (at, value, by, coefficient) = found?;
+        let value = Linear::of(value)?;
+        let mut rest = self.clone();
+        rest.terms.remove(at);
+        // rest + e / by, where the quotient is rounded down, is not negative exactly where by * rest + e is not; and
+        // rest - e / by exactly where e < by * (rest + 1). A multiple of by of the quotient is between two of e.
+        let (scale, times, constant) = match (coefficient.abs() == 1, coefficient > 0) {
+            (true, true) => (by, 1, 0),
+            (true, false) => (by, -1, by - 1),
+            (false, true) => (1, coefficient / by, (coefficient / by).checked_mul(1 - by)?),
+            (false, false) => (1, coefficient / by, 0),
+        };
+        let mut result = Linear { terms: Vec::new(), constant: 0 };
+        for (atom, coefficient) in &rest.terms {
+            result.term(atom, coefficient.checked_mul(scale)?)?;
+        }
+        for (atom, coefficient) in &value.terms {
+            result.term(atom, coefficient.checked_mul(times)?)?;
+        }
+        result.terms.retain(|(_, coefficient)| *coefficient != 0);
+        let own = value.constant.checked_mul(times)?;
+        let constants = rest.constant.checked_mul(scale)?.checked_add(own)?;
+        result.constant = constants.checked_add(constant)?;
+        Some(result)
+    }
+
     fn minus(&self, other: &Linear) -> Option<Linear> {
         let mut result = self.clone();
         result.constant = result.constant.checked_sub(other.constant)?;
@@ -400,8 +437,14 @@ impl Facts {
         }
     }
 
-    /// Whether `goal` is not negative, by what is known and by what remainders are.
+    /// Whether `goal` is not negative, by what is known and by what remainders and quotients are.
     fn holds(&self, goal: &Linear) -> bool {
+        self.follows(goal)
+            || goal.without_quotient().is_some_and(|goal| self.holds(&goal.tightened()))
+    }
+
+    /// Whether `goal` is not negative, by what is known and by what remainders are.
+    fn follows(&self, goal: &Linear) -> bool {
         let mut known = std::borrow::Cow::Borrowed(self);
         for (atom, _) in &goal.terms {
             if let Index::Mod(_, by) = atom {
@@ -611,5 +654,18 @@ mod tests {
         assert!(facts.imply(&(Index::Var(VarId(0)) - block()).less(n)));
         assert!(facts.imply(&block().less(Index::Const(4))));
         assert!(!facts.imply(&block().less(Index::Const(3))));
+        // 0 <= l < 2 * N
+        let (l, n) = (|| Index::Var(VarId(3)), || Index::Symbol(SymbolId(0)));
+        facts.assume_range(VarId(3), &[Index::Const(0)], &[n() * 2]);
+        let half = || (l() + 1).floor_div(2);
+        assert!(facts.imply(&half().at_most(n())));
+        assert!(!facts.imply(&half().less(n())));
+        assert!(facts.imply(&Index::Const(0).less(half() + 1)));
+        assert!(!facts.imply(&Index::Const(0).less(half())));
+        assert!(facts.imply(&(half() * 2).at_most(l() + 1)));
+        assert!(facts.imply(&l().at_most(half() * 2)));
+        assert!(!facts.imply(&l().less(half() * 2)));
+        assert!(facts.imply(&(l() - half()).at_most(half())));
+        assert!(facts.imply(&((l() + n() - 1).floor_div(2) - l().floor_div(2)).at_most(n())));
     }
 }

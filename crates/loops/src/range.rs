@@ -25,7 +25,6 @@ pub(crate) fn narrow(
     let has_values = range_conditions(&lower, &upper);
     let mut reads = false;
     for condition in condition.conjuncts() {
-        let condition = settled(condition, var);
         let loads = condition.has_loads();
         // What is read may be there only where the conditions before hold.
         if loads && !rest.is_empty() {
@@ -55,20 +54,20 @@ pub(crate) fn narrow(
     Narrowed { lower, upper, invariant, rest }
 }
 
-/// A comparison without a variable that does not decide it.
+/// A condition whose comparisons do not mention a variable that does not decide them.
 ///
 /// Before -> after, of `q`: `1 - q < W - q + 1` -> `0 < W`.
-fn settled(condition: Condition, var: VarId) -> Condition {
-    match &condition {
-        Condition::Compare(compare, left, right) if condition.mentions(var) => {
+pub(crate) fn settled(condition: Condition, var: VarId) -> Condition {
+    Condition::all(condition.conjuncts().into_iter().map(|one| match &one {
+        Condition::Compare(compare, left, right) if one.mentions(var) => {
             let difference = Linear::of(&(right.clone() - left.clone()));
             match difference.map(|difference| difference.to_index()) {
                 Some(rest) if !rest.mentions(var) => {
                     Condition::compare(*compare, Index::Const(0), rest)
                 }
-                _ => condition,
+                _ => one,
             }
         }
-        _ => condition,
-    }
+        _ => one,
+    }))
 }

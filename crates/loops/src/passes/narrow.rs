@@ -5,7 +5,7 @@
 //! - `sum(l = 0 to N if l <= i) v` -> `sum(l = 0 to min(N, i + 1)) v`
 
 use crate::ir::*;
-use crate::range::narrow;
+use crate::range::{narrow, settled};
 
 pub(super) fn run(function: &mut Function, _: &[Buffer]) {
     block(&mut function.body);
@@ -32,7 +32,7 @@ fn conditional_body(inner: &mut For) -> Option<Stmt> {
         return None;
     }
     let (range, bounds) = ((inner.var, inner.step), (&inner.lower[..], &inner.upper[..]));
-    let narrowed = narrow(range, bounds, only.condition.clone());
+    let narrowed = narrow(range, bounds, settled(only.condition.clone(), inner.var));
     let mut body = std::mem::take(&mut only.then);
     if !narrowed.rest.is_empty() {
         body = vec![Stmt::when(Condition::all(narrowed.rest), body)];
