@@ -50,6 +50,10 @@ pub fn along_diagonals(kernel: &mut Kernel, mapped: &[bool]) {
             known.push((diagonal, iterator));
         }
     }
+    if known.is_empty() {
+        rows_outside(kernel, mapped);
+        return;
+    }
     let products = &kernel.products;
     kernel.order.retain(|at| {
         let gone = known.iter().any(|(diagonal, _)| diagonal.replaced == *at);
@@ -147,6 +151,39 @@ impl Diagonal {
         let mut rest = value.times(-1).plus(&Linear::new([], last));
         rest.constant = simplified(rest.constant);
         product.conditions.extend([value, rest]);
+    }
+}
+
+/// Has the loops over what a tensor stores alone outside of those over what it stores in sums only.
+///
+/// Before -> after, `A` in `bdia(64)`, which stores `i / 64`, `j - i`, `i % 64`: `Y(j, k) := A(i, j) * X(i, k)` with
+/// the loops `j, k, i0, i1`, of which the first looks for `j` in all blocks of rows -> `i0, i1, j, k`.
+fn rows_outside(kernel: &mut Kernel, mapped: &[bool]) {
+    let factors = kernel.products.iter().flat_map(|product| &product.factors);
+    let order = factors.filter(|factor| mapped[factor.operand]).find_map(|factor| {
+        let alone: BTreeSet<usize> =
+            factor.subscripts.iter().filter_map(|one| one.as_iterator()).collect();
+        let in_sum = |at: &usize| {
+            !alone.contains(at) && factor.subscripts.iter().any(|one| one.coefficient(*at) != 0)
+        };
+        let first = kernel.order.iter().position(in_sum)?;
+        let last = kernel.order.iter().rposition(|at| alone.contains(at))?;
+        if last < first {
+            return None;
+        }
+        let rank = |at: &usize| match (alone.contains(at), in_sum(at)) {
+            (true, _) => 0,
+            (_, true) => 1,
+            _ => 2,
+        };
+        let mut order = kernel.order.clone();
+        order.sort_by_key(rank);
+        Some(order)
+    });
+    let Some(order) = order else { return };
+    let changed = Kernel { order, ..kernel.clone() };
+    if order_on_levels(&changed).is_ok() {
+        *kernel = changed;
     }
 }
 

@@ -13,7 +13,7 @@ use dastac_formats::format::{Format, LevelExpr};
 use dastac_loops::{Index, VarId, linear};
 
 use super::extents::{level_extent, range, with_functions};
-use super::kernel::{IterateError, Kernel, Linear, Operand, Product};
+use super::kernel::{Factor, IterateError, Kernel, Linear, Operand, Product};
 
 /// An iterator that is replaced by several.
 struct Split {
@@ -44,8 +44,12 @@ impl Operand {
 /// A kernel over the levels of its operands; one that is over levels already stays as it is.
 ///
 /// # Errors
-/// Subscripts that do not follow an operand's index map.
+/// Subscripts that do not follow an operand's index map; products with what is not stored of one whose levels store
+/// something else than dimensions.
 pub fn on_levels(kernel: &Kernel) -> Result<Kernel, IterateError> {
+    if let Some(operand) = gaps_elsewhere(kernel) {
+        return Err(IterateError::Map { operand });
+    }
     let kernel = &with_values(kernel)?;
     let mut result = kernel.clone();
     let splits = splits(&mut result)?;
@@ -64,6 +68,17 @@ pub fn on_levels(kernel: &Kernel) -> Result<Kernel, IterateError> {
         split.apply(&mut result);
     }
     Ok(result)
+}
+
+/// An operand of which elements that are not stored take part, where they are not between others in the order of its
+/// levels: each row would look at all of its blocks or diagonals. One whose positions are asked for stays.
+fn gaps_elsewhere(kernel: &Kernel) -> Option<usize> {
+    kernel.products.iter().find_map(|product| {
+        let mapped = |factor: &&Factor| kernel.operands[factor.operand].format.order().is_none();
+        let operand = product.absent.iter().find(mapped)?.operand;
+        let mut own = product.factors.iter().filter(|factor| factor.operand == operand);
+        own.all(|factor| factor.position.is_none()).then_some(operand)
+    })
 }
 
 /// A kernel in which functions that are computed from entries are dimensions of operands: each has an iterator of its

@@ -12,7 +12,7 @@ use crate::fusion::{Piece, Piecewise, fuse};
 use crate::index::symbols_of;
 use crate::part::{Candidate, Part};
 use crate::polynomial::Polynomial;
-use crate::search::{in_order, is_simple, search};
+use crate::search::{LONG, SOON, in_order, is_simple, search};
 use crate::whole::{in_box, in_places};
 use crate::{Layout, LayoutError};
 
@@ -51,6 +51,7 @@ pub struct Builder {
     whole: Option<Set>,
     around: Option<Set>,
     within: Option<Set>,
+    unstructured: bool,
 }
 
 impl Layout {
@@ -67,6 +68,7 @@ impl Layout {
             whole: None,
             around: None,
             within: None,
+            unstructured: false,
         }
     }
 }
@@ -129,6 +131,13 @@ impl Builder {
     /// A set that contains the elements: all of its places are taken where these have a simple index.
     pub(crate) fn within(mut self, places: Set) -> Builder {
         self.within = Some(places);
+        self
+    }
+
+    /// Says that no structure is declared, so that the set is nothing but what is used: the box is taken where nothing
+    /// else is found soon.
+    pub(crate) fn unstructured(mut self, unstructured: bool) -> Builder {
+        self.unstructured = unstructured;
         self
     }
 
@@ -242,7 +251,9 @@ impl Builder {
         {
             vec![part]
         } else {
-            search(&stored, &dims, order, &self.regions, self.whole.as_ref(), self.padding)?
+            let long = if self.unstructured { SOON } else { LONG };
+            let around = self.whole.as_ref().map(|whole| (whole, long));
+            search(&stored, &dims, order, &self.regions, around, self.padding)?
         };
         let mut total = PwQPolynomial::zero_on(&stored.params_set()?)?;
         for part in &mut parts {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use dastac_poly::{Context, Equality, Set};
 use dastac_stur::infer::{Inferred, InferredRule, Read, Statement, Structured, infer};
-use dastac_stur::program::TensorId;
+use dastac_stur::program::{Tensor, TensorId};
 use dastac_stur::sets::Affine;
 
 use crate::align::Rows;
@@ -75,6 +75,9 @@ impl Layout {
                 .padding(true);
             let structured = &inferred.tensors[tensor.0];
             let whole = inferred.sets.box_set(&structured.iterators, &structured.extents)?;
+            let tensors = &inferred.program.tensors;
+            let is_declared = |one: &Tensor| one.unique.is_some() || one.redundancy.is_some();
+            builder = builder.unstructured(!tensors.iter().any(is_declared));
             builder = match is_nearly_full(&stored, &whole)? {
                 true => builder.within(whole),
                 false => builder.whole(whole),

@@ -62,7 +62,10 @@ const LAST_STEPS: u64 = 4_000_000;
 const MATRIX: usize = 2;
 
 /// So long is looked for a layout, if elements may have places in all of a box.
-const LONG: Duration = Duration::from_secs(3);
+pub(crate) const LONG: Duration = Duration::from_secs(3);
+
+/// The same where no structure is declared: everybody else stores such tensors in their box.
+pub(crate) const SOON: Duration = Duration::from_millis(800);
 
 /// The cost of an index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -185,21 +188,22 @@ impl Best {
 
 /// The parts of a layout of `stored`. The accesses use `regions`, which may be any sets of its elements. Places without
 /// an element are allowed within `around`, if that is given, where `padding` says so also along edges; and for all of
-/// `around` where other layouts are not found in a while.
+/// it where other layouts are not found in the time that is given with it.
 pub(crate) fn search(
     stored: &Set,
     dims: &[String],
     order: &[usize],
     regions: &[Set],
-    around: Option<&Set>,
+    around: Option<(&Set, Duration)>,
     padding: bool,
 ) -> Result<Vec<Part>, LayoutError> {
     let context = stored.context();
     let given = context.deadline();
-    let Some(whole) = around else {
-        return candidates(stored, dims, order, regions, around, padding);
+    let Some((whole, long)) = around else {
+        return candidates(stored, dims, order, regions, None, padding);
     };
-    let end = Instant::now() + LONG;
+    let around = Some(whole);
+    let end = Instant::now() + long;
     context.set_deadline(Some(given.map_or(end, |given| given.min(end))));
     let found = candidates(stored, dims, order, regions, around, padding);
     context.set_deadline(given);

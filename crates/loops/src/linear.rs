@@ -165,13 +165,14 @@ impl Linear {
     ///
     /// Before -> after: `r + e / 2` -> `2 * r + e`; `r - e / 2` -> `2 * r + 1 - e`; `r - 4 * (e / 2)` -> `r - 2 * e`.
     fn without_quotient(&self) -> Option<Linear> {
-        let found = self.terms.iter().enumerate().find_map(|(at, (atom, coefficient))| match atom {
-            Index::FloorDiv(value, by) if *by > 0 => {
-                let fits = coefficient.checked_abs()? == 1 || coefficient % by == 0;
-                fits.then_some((at, value, *by, *coefficient))
-            }
-            _ => None,
-        });
+        let found =
+            self.terms.iter().enumerate().find_map(|(at, (atom, coefficient))| match atom {
+                Index::FloorDiv(value, by) if *by > 0 => {
+                    let fits = coefficient.checked_abs()? == 1 || coefficient % by == 0;
+                    fits.then_some((at, value, *by, *coefficient))
+                }
+                _ => None,
+            });
         let (at, value, by, coefficient) = found?;
         let value = Linear::of(value)?;
         let mut rest = self.clone();
@@ -198,11 +199,12 @@ impl Linear {
         Some(result)
     }
 
-    fn minus(&self, other: &Linear) -> Option<Linear> {
+    /// Less a multiple of another one.
+    fn minus_times(&self, other: &Linear, times: i64) -> Option<Linear> {
         let mut result = self.clone();
-        result.constant = result.constant.checked_sub(other.constant)?;
+        result.constant = result.constant.checked_sub(other.constant.checked_mul(times)?)?;
         for (atom, coefficient) in &other.terms {
-            result.term(atom, coefficient.checked_neg()?)?;
+            result.term(atom, coefficient.checked_mul(times)?.checked_neg()?)?;
         }
         result.terms.retain(|(_, coefficient)| *coefficient != 0);
         Some(result)
@@ -496,19 +498,23 @@ impl Facts {
             })
     }
 
-    /// Whether `goal` is the sum of at most `depth` facts and a constant that is not negative.
+    /// Whether `goal` is the sum of multiples of at most `depth` facts and a constant that is not negative.
     fn prove(&self, goal: &Linear, depth: usize) -> bool {
         if let Some(constant) = goal.as_const() {
             return constant >= 0;
         }
         depth > 0
             && self.list.iter().any(|fact| {
-                let helps = fact.terms.iter().any(|(atom, sign)| {
+                // So many times the fact has as much of an atom as the goal has.
+                let times = fact.terms.iter().find_map(|(atom, by)| {
                     let same =
-                        |(other, of): &(Index, i64)| other == atom && (*of > 0) == (*sign > 0);
-                    goal.terms.iter().any(same)
+                        |(other, of): &&(Index, i64)| other == atom && (*of > 0) == (*by > 0);
+                    let (_, of) = goal.terms.iter().find(same)?;
+                    Some(if of % by == 0 { of / by } else { 1 })
                 });
-                helps && goal.minus(fact).is_some_and(|rest| self.prove(&rest, depth - 1))
+                times
+                    .and_then(|times| goal.minus_times(fact, times))
+                    .is_some_and(|rest| self.prove(&rest, depth - 1))
             })
     }
 }
@@ -525,7 +531,17 @@ pub fn bounds_of(condition: &Condition, var: VarId) -> Option<(Vec<Index>, Vec<I
         let difference = difference?;
         let (coefficient, by, rest) = match difference.isolate_blocks(var) {
             Some(blocks) => blocks,
-            None => difference.isolate(var).map(|(coefficient, rest)| (coefficient, 1, rest))?,
+            None => {
+                let alone = difference.clone().isolate(var).or_else(|| {
+                    // Of a quotient that is added or subtracted once, what follows is all that is said.
+                    let of = |(atom, _): &&(Index, i64)| matches!(atom, Index::FloorDiv(..));
+                    let mut quotients = difference.terms.iter().filter(of);
+                    let once =
+                        matches!((quotients.next(), quotients.next()), (Some((_, 1 | -1)), None));
+                    difference.without_quotient().filter(|_| once)?.isolate(var)
+                });
+                alone.map(|(coefficient, rest)| (coefficient, 1, rest))?
+            }
         };
         let rest = rest.to_index();
         if coefficient > 0 {
@@ -632,6 +648,11 @@ mod tests {
         assert_eq!(show((i() - i().modulo(4)).at_most(n.clone())), bounds("", "(p0 / 4 + 1) * 4"));
         assert_eq!(show(n.clone().less(i().floor_div(4))), bounds("(p0 + 1) * 4", ""));
         assert_eq!(show(n.clone().less(i() - i().modulo(4))), bounds("(p0 + 4) / 4 * 4", ""));
+        let half = || (i() + 1).floor_div(2);
+        assert_eq!(show(half().less(i())), bounds("2", ""));
+        assert_eq!(show((half() - i()).less(Index::Const(-3))), bounds("8", ""));
+        assert_eq!(show(n.clone().at_most(i() - half())), bounds("2 * p0", ""));
+        assert_eq!(show((half() * 2).less(i())), None);
         assert_eq!(show(Condition::Compare(Compare::Ne, i(), n)), None);
     }
 

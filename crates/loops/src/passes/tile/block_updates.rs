@@ -35,6 +35,9 @@ pub(crate) fn run(module: &mut Module, context: &Context<'_>) {
         if let Some(sums) = updates.summed().and_then(|sums| updates.guarded(sums, walk)) {
             return Some(vec![sums]);
         }
+        if !updates.inner.is_empty() {
+            return None;
+        }
         let bytes: i64 = updates.stores.iter().map(|store| walk.element_bytes(store)).sum();
         // So many elements are a block.
         let size = (walk.machine.l1 / PART / bytes.max(1)).max(walk.machine.vector_bytes);
@@ -58,7 +61,19 @@ pub(crate) fn run(module: &mut Module, context: &Context<'_>) {
 struct Updates<'a> {
     loops: Vec<&'a For>,
     elements: &'a For,
+    /// Loops inside of that over elements.
+    inner: Vec<&'a For>,
     stores: Vec<&'a Store>,
+}
+
+/// Updates as sums.
+struct Summed {
+    /// The loop over the elements.
+    stmt: Stmt,
+    /// The conditions that are the same for all terms of an element.
+    same: Vec<Condition>,
+    /// Whether there are others.
+    tested: bool,
 }
 
 impl<'a> Updates<'a> {
@@ -76,7 +91,7 @@ impl<'a> Updates<'a> {
             let [only] = &one.body[..] else { return None };
             inner = only;
         };
-        let mut updates = Updates { loops, elements, stores: Vec::new() };
+        let mut updates = Updates { loops, elements, inner: Vec::new(), stores: Vec::new() };
         let all = elements.body.iter().all(|stmt| updates.adds(stmt));
         (all && !updates.loops.is_empty() && !updates.stores.is_empty()).then_some(updates)
     }
@@ -102,26 +117,42 @@ impl<'a> Updates<'a> {
                 let mut all = inner.then.iter().chain(&inner.otherwise);
                 all.all(|stmt| self.adds(stmt))
             }
+            Stmt::For(inner) if matches!(inner.mark, Mark::Parallel(_)) && inner.step == 1 => {
+                let mut bounds = inner.lower.iter().chain(&inner.upper);
+                let same =
+                    !bounds.any(|bound| self.loops.iter().any(|around| bound.mentions(around.var)));
+                self.inner.push(inner);
+                same && inner.body.iter().all(|stmt| self.adds(stmt))
+            }
             _ => false,
         }
     }
 
     /// The elements outside, if their range is the same in all iterations of the loops around.
-    fn summed(&self) -> Option<Stmt> {
+    fn summed(&self) -> Option<Summed> {
         let Updates { loops, elements, .. } = self;
         let (lower, upper) = self.range()?;
         if lower.len() < elements.lower.len() || upper.len() < elements.upper.len() {
             return None;
         }
-        let [only] = &elements.body[..] else { return None };
-        let (store, mut condition) = match only {
-            Stmt::Store(store) => (store, None),
-            Stmt::If(If { condition, then, otherwise }) if otherwise.is_empty() => {
-                let [Stmt::Store(store)] = &then[..] else { return None };
-                (store, Some(condition.clone()))
+        // What is inside of the loop over elements: other loops, and conditions of what is added.
+        let (mut body, mut conditions) = (&elements.body[..], Vec::new());
+        let store = loop {
+            match body {
+                [Stmt::Store(store)] => break store,
+                [Stmt::For(inner)] => body = &inner.body,
+                [Stmt::If(inner)] if inner.otherwise.is_empty() => {
+                    conditions.push(inner.condition.clone());
+                    body = &inner.then;
+                }
+                _ => return None,
             }
-            _ => return None,
         };
+        let conjuncts = conditions.into_iter().flat_map(Condition::conjuncts);
+        let (terms, same): (Vec<Condition>, Vec<Condition>) =
+            conjuncts.partition(|one| loops.iter().any(|around| one.mentions(around.var)));
+        let tested = !terms.is_empty();
+        let mut condition = tested.then(|| Condition::all(terms));
         let kind = match store.mode {
             StoreMode::Set => return None,
             StoreMode::Add => Reduction::Sum,
@@ -143,16 +174,27 @@ impl<'a> Updates<'a> {
                 body: value,
             }));
         }
-        let body = vec![Stmt::Store(Store { value, ..store.clone() })];
-        Some(Stmt::For(For { body, ..(*elements).clone() }))
+        let store = Stmt::Store(Store { value, ..store.clone() });
+        let store = match same.is_empty() {
+            true => store,
+            false => Stmt::when(Condition::all(same.iter().cloned()), vec![store]),
+        };
+        let around = self.inner.iter().rev().chain([elements]);
+        let stmt =
+            around.fold(store, |body, one| Stmt::For(For { body: vec![body], ..(*one).clone() }));
+        Some(Summed { stmt, same, tested })
     }
 
     /// Sums into elements, where these are there: without any iteration of the loops around, nothing was stored, and
     /// there may be no such elements.
-    fn guarded(&self, sums: Stmt, walk: &mut Walk<'_>) -> Option<Stmt> {
-        let Updates { loops, elements, stores } = self;
+    fn guarded(&self, summed: Summed, walk: &mut Walk<'_>) -> Option<Stmt> {
+        let Updates { loops, elements, inner, stores } = self;
+        let Summed { stmt: sums, same, tested } = summed;
         let known = walk.facts.len();
-        walk.facts.assume_range(elements.var, &elements.lower, &elements.upper);
+        for one in [elements].into_iter().chain(inner) {
+            walk.facts.assume_range(one.var, &one.lower, &one.upper);
+        }
+        same.iter().for_each(|condition| walk.facts.assume(condition));
         let inside = stores.iter().all(|store| {
             let next = store.index.clone() + 1;
             walk.known(&next.at_most(walk.buffers[store.buffer.0 as usize].size.clone()))
@@ -160,6 +202,10 @@ impl<'a> Updates<'a> {
         walk.facts.truncate(known);
         if inside {
             return Some(sums);
+        }
+        // Where no term has its condition, nothing was stored either.
+        if tested {
+            return None;
         }
         let mut conditions = Vec::new();
         for around in loops {
@@ -250,12 +296,29 @@ mod tests {
     #[test]
     fn the_same_elements_each_time_are_sums() {
         expect_test::expect![[r#"
-            parallel i = 0 to N {
-              A[i] max= max(p = 0 to 10 if p + i < 9) B[N * p + i]
+            parallel i = 0 to min(N, 10) {
+              A[i] max= max(p = 0 to 10 if p + i < 9) B[10 * p + i]
             }
         "#]]
         .assert_eq(&blocked(
-            "for p = 0 to 10 { parallel i = 0 to N { if p + i < 9 { A[i] max= B[N * p + i] } } }",
+            "for p = 0 to 10 { parallel i = 0 to min(N, 10) { if p + i < 9 { A[i] max= B[10 * p + i] } } }",
+        ));
+    }
+
+    #[test]
+    fn loops_inside_stay_inside() {
+        expect_test::expect![[r#"
+            parallel i = 0 to min(N, 10) {
+              parallel k = 0 to min(M, 20) {
+                if i < M {
+                  A[20 * i + k] += sum(p = 0 to 10 if p + i < 9) B[10 * p + i] * C[20 * p + k]
+                }
+              }
+            }
+        "#]]
+        .assert_eq(&blocked(
+            "for p = 0 to 10 { parallel i = 0 to min(N, 10) { if p + i < 9 and i < M { parallel k = 0 to min(M, 20) { \
+             A[20 * i + k] += B[10 * p + i] * C[20 * p + k] } } } }",
         ));
     }
 
