@@ -111,7 +111,11 @@ pub fn expanded(
             let element = element(&next, &own);
             let copy = fresh(&mut next, of, element);
             let first = without(&own, &own.products[group[0]]);
-            next.rules.push(Rule { head: copy, products: vec![first], ..own.clone() });
+            // The result itself is expanded now.
+            let mut schedule = own.schedule.clone();
+            let names = schedule.expand.take();
+            schedule.expand = names.and_then(|names| names.without(&next.tensor(of).name));
+            next.rules.push(Rule { head: copy, products: vec![first], schedule, ..own.clone() });
             for place in &group {
                 let comparisons = mask(rule, &rule.products[*place]);
                 let read = reading(&next, copy, own.iterators.clone(), &own);

@@ -37,6 +37,19 @@ pub enum Expand {
     Tensors(Vec<String>),
 }
 
+impl Expand {
+    /// The same without a tensor; nothing where no name is left.
+    pub(crate) fn without(self, tensor: &str) -> Option<Expand> {
+        match self {
+            Expand::Tensors(mut names) => {
+                names.retain(|name| name != tensor);
+                (!names.is_empty()).then_some(Expand::Tensors(names))
+            }
+            Expand::Never => Some(Expand::Never),
+        }
+    }
+}
+
 impl Display for Expand {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self {
