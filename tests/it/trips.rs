@@ -224,9 +224,12 @@ fn extremes_of_rows_visit_what_is_stored() {
 #[test]
 fn products_along_diagonals_visit_what_is_stored() {
     for format in ["dia", "dia_v", "bdia(16)"] {
-        for rule in
-            ["y(i) := A(i, j) * x(j)", "y(j) := A(i, j) * z(i)", "y() := A(i, j) * z(i) * x(j)"]
-        {
+        for rule in [
+            "y(i) := A(i, j) * x(j)",
+            "y(j) := A(i, j) * z(i)",
+            "y() := A(i, j) * z(i) * x(j)",
+            "y(i) := max(j) A(i, j)",
+        ] {
             let source = format!(
                 "symbols: N, M\n{rule}\nu() := x(j) * z(i)\nA:D(i, j) := (0 <= i < N) * (0 <= j < M)\n\
                 A:F := {format}\nx:D(j) := (0 <= j < M)\nz:D(i) := (0 <= i < N)"
