@@ -68,6 +68,9 @@ const DEFINED: &[(&str, &str)] = &[
     ("(p + q) / b, p, q", "merge(..) trim(0, 2)"),
     ("q - b * p, p", "merge(..) trim(0, 1)"),
     ("p / b / b, p / b % b, q, p % b", "merge(..) trim(2, 2)"),
+    ("p, q", "merge(0) trim(1, 1) width(1, 8)"),
+    ("q, p", "trim(..) width(0, 16) width(1, 8)"),
+    ("p, q / b, q % b", "merge(..) trim(1, 2) width(2, 8)"),
 ];
 
 #[test]
@@ -80,7 +83,8 @@ fn formats_that_a_program_defines() {
         }
         let definition = format!("format own{nth}(b) := (p, q) -> ({levels}) {storage}\n");
         let program = whole_program(&std::mem::take(&mut cases)) + &definition;
-        check(&program, BuildOptions::default(), Indices::Narrow);
+        let wide = if storage.contains("width") { Indices::Wide } else { Indices::Narrow };
+        check(&program, BuildOptions::default(), wide);
     }
 }
 

@@ -1,5 +1,7 @@
 //! `dastac convert`.
 
+use dastac::formats::format::is_automatic;
+use dastac::formats::inspect::choose;
 use dastac::formats::io::FileKind;
 use dastac::formats::storage::product;
 use dastac::formats::{Format, Tensor};
@@ -22,11 +24,28 @@ pub fn convert(terminal: &Terminal, args: &ConvertArgs) -> Result<Outcome> {
     progress.stage(format!("reading {from}"));
     let contents = tensors::read(&args.tensor.file, &options)?;
     let rank = args.reshape.as_ref().map_or(contents.shape().len(), Vec::len);
-    let hybrid = match &args.format {
+    let file = DataFile::new(&args.tensor.file, &options);
+    let stored = |error| file.failure(error);
+    let whole = |format: &Format| match &args.reshape {
+        None => contents.tensor(format, build),
+        Some(shape) => {
+            let entries = contents.tensor(&Format::coo(contents.shape().len()), build);
+            let entries = entries.and_then(|tensor| tensor.to_entries()?.reshaped(shape.clone()));
+            Tensor::from_entries(&entries?, format, build)
+        }
+    };
+    let asked = match &args.format {
+        Some(text) if is_automatic(text) => {
+            let entries = whole(&Format::coo(rank)).map_err(stored)?;
+            Some(choose(&entries, true).map_err(stored)?.format)
+        }
+        asked => asked.clone(),
+    };
+    let hybrid = match &asked {
         Some(text) => tensors::hybrid(text, rank, &definitions(&args.definitions)?)?,
         None => None,
     };
-    let format = match &args.format {
+    let format = match &asked {
         Some(_) if hybrid.is_some() => Format::csf(rank),
         Some(text) => tensors::format(text, rank, &definitions(&args.definitions)?)?,
         None if kind == FileKind::Levels && args.reshape.is_none() => contents.natural_format(),
@@ -35,16 +54,7 @@ pub fn convert(terminal: &Terminal, args: &ConvertArgs) -> Result<Outcome> {
         None => Format::csf(rank),
     };
     progress.stage("converting");
-    let file = DataFile::new(&args.tensor.file, &options);
-    let stored = |error| file.failure(error);
-    let mut tensor = match &args.reshape {
-        None => contents.tensor(&format, build).map_err(stored)?,
-        Some(shape) => {
-            let entries = contents.tensor(&Format::coo(contents.shape().len()), build);
-            let entries = entries.and_then(|tensor| tensor.to_entries()?.reshaped(shape.clone()));
-            Tensor::from_entries(&entries.map_err(stored)?, &format, build).map_err(stored)?
-        }
-    };
+    let mut tensor = whole(&format).map_err(stored)?;
     tensors::note_merged(&terminal.renderer, &from, &contents, &tensor);
     drop(contents);
     if let Some(element) = args.element {

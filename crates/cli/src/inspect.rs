@@ -3,9 +3,9 @@
 use std::fmt::Write;
 use std::path::Path;
 
-use dastac::formats::format::Query;
+use dastac::formats::format::{Hybrid, Query, is_automatic};
 use dastac::formats::inspect::{
-    Answer, Facts, MatrixFacts, NoOrder, Picture, Spread, Spy, Symmetry, groups,
+    Answer, Facts, MatrixFacts, NoOrder, Picture, Spread, Spy, Symmetry, choose, groups,
 };
 use dastac::formats::storage::product;
 use dastac::formats::{Build, Entries, Format, StorageError, Tensor};
@@ -49,13 +49,20 @@ pub fn inspect(terminal: &Terminal, args: &InspectArgs) -> Result<Outcome> {
         return Ok(Outcome::Done);
     }
     let definitions = definitions(&args.definitions)?;
-    let asked = args.format.as_ref();
+    let asked = match &args.format {
+        Some(text) if is_automatic(text) => Some(choose(&tensor, true).map_err(failed)?.format),
+        asked => asked.clone(),
+    };
+    let hybrid =
+        asked.as_ref().map(|text| tensors::hybrid(text, rank, &definitions)).transpose()?;
+    let hybrid = hybrid.flatten();
+    let asked = asked.as_ref().filter(|_| hybrid.is_none());
     let asked = asked.map(|text| tensors::format(text, rank, &definitions)).transpose()?;
     let facts = Facts::of(&tensor).map_err(failed)?;
     let mut text = format!("{name}: {}\n", contents.about);
     text += &facts_of(&tensor, &facts);
     text += &spreads(&facts);
-    text += &storage(&tensor, asked.as_ref(), build);
+    text += &storage(&tensor, (asked.as_ref(), hybrid.as_ref()), build);
     let entries = tensor.to_entries().map_err(failed)?;
     if !args.no_plot && rank > 0 {
         let spy = Spy::new(&entries, DOTS);
@@ -241,7 +248,11 @@ fn histogram(spread: &Spread) -> String {
 }
 
 /// What the tensor takes in several formats.
-fn storage(tensor: &Tensor, asked: Option<&Format>, build: Build) -> String {
+fn storage(
+    tensor: &Tensor,
+    (asked, hybrid): (Option<&Format>, Option<&Hybrid>),
+    build: Build,
+) -> String {
     let rank = tensor.shape().len();
     let names: &[&str] =
         if rank == 2 { &["csr", "csc", "dcsr", "coo", "dense"] } else { &["csf", "coo", "dense"] };
@@ -250,6 +261,18 @@ fn storage(tensor: &Tensor, asked: Option<&Format>, build: Build) -> String {
     if let Some(asked) = asked.filter(|asked| !formats.contains(asked)) {
         formats.insert(0, asked.clone());
     }
+    let size = |made: std::result::Result<u64, StorageError>| match made {
+        Ok(bytes) => human(bytes),
+        Err(StorageError::Memory { bytes, .. }) => {
+            format!("{} at least, more than there is", human(bytes))
+        }
+        Err(error) => error.to_string(),
+    };
+    let parts = hybrid.map(|hybrid| {
+        let parts = tensor.decompose(hybrid, build);
+        let bytes = parts.map(|parts| parts.iter().map(Tensor::bytes).sum());
+        vec![hybrid.to_string(), size(bytes)]
+    });
     let rows = formats.iter().map(|format| {
         let dense = format.above_blocks().is_empty();
         let bytes = if dense {
@@ -261,16 +284,11 @@ fn storage(tensor: &Tensor, asked: Option<&Format>, build: Build) -> String {
                 .fold(1u128, |product, extent| product.saturating_mul(u128::from(*extent)));
             human(elements.saturating_mul(width as u128))
         } else {
-            match tensor.convert(format, build) {
-                Ok(converted) => human(converted.bytes()),
-                Err(StorageError::Memory { bytes, .. }) => {
-                    format!("{} at least, more than there is", human(bytes))
-                }
-                Err(error) => error.to_string(),
-            }
+            size(tensor.convert(format, build).map(|converted| converted.bytes()))
         };
         vec![format.to_string(), bytes]
     });
+    let rows = parts.into_iter().chain(rows);
     format!("\n{}", table(&["format", ">bytes"], rows.collect()))
 }
 

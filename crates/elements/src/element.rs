@@ -162,6 +162,8 @@ elements! {
     I64: i64, "i64", Signed;
     /// 8-bit integers without a sign.
     U8: u8, "u8", Unsigned;
+    /// 16-bit integers without a sign: coordinates of levels that are said to have so few bits.
+    U16: u16, "u16", Unsigned;
     /// 32-bit integers without a sign: positions and coordinates of sparse tensors.
     U32: u32, "u32", Unsigned;
     /// Truth values, each a byte: a pattern.

@@ -220,6 +220,7 @@ complex!(f32);
 integer!(i8, u8);
 integer!(i16, u16);
 integer!(u8, u8);
+integer!(u16, u16);
 integer!(i32, u32);
 integer!(i64, u64);
 integer!(u32, u32);

@@ -59,7 +59,7 @@ impl Operand {
                 extent = extent.max(Index::Const(0));
             }
             let extent = &extent;
-            let declared = Declared { name, level: at, extent, indices };
+            let declared = Declared { name, level: at, extent, width: level.width, indices };
             let (buffers, below) = LevelBuffers::declare(module, level.kind, declared, count);
             levels.push(buffers);
             count = below;

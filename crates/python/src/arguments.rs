@@ -64,7 +64,9 @@ impl Numbers {
     fn of(array: Array) -> Option<Numbers> {
         match array.indices()? {
             IndexView::U32(_) => Some(Numbers::Lent(array)),
-            wide @ IndexView::I64(_) => Some(Numbers::Own(wide.narrow()?.into_owned())),
+            other @ (IndexView::U8(_) | IndexView::U16(_) | IndexView::I64(_)) => {
+                Some(Numbers::Own(other.narrow()?.into_owned()))
+            }
         }
     }
 
@@ -272,6 +274,8 @@ pub fn copied(
     values: &Array,
 ) -> Result<Tensor, String> {
     let levels = levels(name, format, arrays.iter().map(Array::indices), |view| match view {
+        IndexView::U8(all) => Indices::U8(all.to_vec()),
+        IndexView::U16(all) => Indices::U16(all.to_vec()),
         IndexView::U32(all) => Indices::U32(all.to_vec()),
         IndexView::I64(all) => {
             let all: Vec<u64> = all.iter().map(|at| at.cast_unsigned()).collect();

@@ -33,6 +33,7 @@ pub fn dtype(element: Element) -> &'static str {
         Element::I32 => "int32",
         Element::I64 => "int64",
         Element::U8 => "uint8",
+        Element::U16 => "uint16",
         Element::U32 => "uint32",
         Element::Bool => "bool",
     }
@@ -153,8 +154,15 @@ pub fn parts<'py>(py: Python<'py>, found: Found, spares: &Arc<Spares>) -> PyResu
     let mut levels = Vec::new();
     for array in tensor.levels().iter().flat_map(LevelData::arrays) {
         levels.push(match array {
-            Indices::U32(all) => part(py, Owner::Narrow(all.clone()), "int32", None)?,
             Indices::U64(all) => part(py, Owner::Wide(all.clone()), "int64", None)?,
+            Indices::U32(all) => part(py, Owner::Narrow(all.clone()), "int32", None)?,
+            // SciPy knows no narrower ones.
+            Indices::U8(all) => {
+                part(py, Owner::Narrow(all.iter().map(|at| (*at).into()).collect()), "int32", None)?
+            }
+            Indices::U16(all) => {
+                part(py, Owner::Narrow(all.iter().map(|at| (*at).into()).collect()), "int32", None)?
+            }
         });
     }
     let element = tensor.values().element();

@@ -99,7 +99,9 @@ impl<'a> Bound<'a> {
             return Err(Error::ElementType { buffer, expected: element, found });
         }
         let mut indices = view.levels().iter().flat_map(LevelData::arrays);
-        if let Some(other) = indices.find(|array| matches!(array, IndexView::I64(_)) != wide) {
+        let narrow = |array: &&IndexView<'_>| matches!(array, IndexView::U8(_) | IndexView::U16(_));
+        let other = |array: &&IndexView<'_>| matches!(array, IndexView::I64(_)) != wide;
+        if let Some(other) = indices.find(|array| !narrow(array) && other(array)) {
             let (expected, found) = (if wide { 64 } else { 32 }, 8 * other.width());
             return Err(Error::IndexWidth { tensor: name.into(), expected, found });
         }
@@ -224,6 +226,11 @@ impl Converted<'_> {
             return Err(Error::Wide(name.into()));
         }
         let widened = |array: &Indices| -> Result<Storage> {
+            match array {
+                Indices::U8(all) => return Ok(Storage::from(all.clone())),
+                Indices::U16(all) => return Ok(Storage::from(all.clone())),
+                Indices::U32(_) | Indices::U64(_) => {}
+            }
             let all = array.iter().map(i64::try_from).collect::<std::result::Result<Vec<_>, _>>();
             Ok(Storage::from(all.map_err(|_| Error::Wide(name.into()))?))
         };
@@ -305,6 +312,8 @@ impl Converted<'_> {
             }
             Converted::Own { tensor, wide: None } => indices(tensor)
                 .filter_map(|array| match array {
+                    Indices::U8(array) => Some(Argument::read(array)),
+                    Indices::U16(array) => Some(Argument::read(array)),
                     Indices::U32(array) => Some(Argument::read(array)),
                     Indices::U64(_) => None, // not without `wide`
                 })
@@ -321,6 +330,8 @@ impl Converted<'_> {
 
 fn lent(array: IndexView<'_>) -> Argument<'_> {
     match array {
+        IndexView::U8(all) => Argument::read(all),
+        IndexView::U16(all) => Argument::read(all),
         IndexView::U32(all) => Argument::read(all),
         IndexView::I64(all) => Argument::read(all),
     }

@@ -235,6 +235,64 @@ fn what_cannot_be_converted() {
     folder.works("convert huge.mtx huge.tns --format coo");
 }
 
+/// Sizes in several formats, what `auto` is, and coordinates that have too few bits.
+#[test]
+fn sizes_of_formats() {
+    let folder = folder();
+    fs::write(folder.path("b.tns"), "1 1 5 2.0\n2 1 3 1.0\n").unwrap();
+    let wide = "%%MatrixMarket matrix coordinate real general\n2 300 2\n1 1 1\n2 300 1\n";
+    fs::write(folder.path("wide.mtx"), wide).unwrap();
+    let narrow = "dense(i),compressed(j,u8)";
+    let works = |line: &str, expected: &Expect| expected.assert_eq(&folder.works(line));
+    works(
+        &format!("formats sizes a.mtx wide.mtx --format {narrow} --format auto --format dense"),
+        &expect![[r#"
+            format                     a.mtx  wide.mtx
+            csr                         14.4      18.0
+            dense(i),compressed(j,u8)   11.4         -
+            auto                        14.4      18.0
+            dense                       20.0     > 64x
+        "#]],
+    );
+    works(
+        "formats sizes b.tns --format coo",
+        &expect![[r#"
+        format  b.tns
+        csf      36.0
+        coo      24.0
+    "#]],
+    );
+    works(
+        &format!("convert a.mtx a.levels.npz --to {narrow}"),
+        &expect![[r#"
+        a.levels.npz: 5 x 5, 10 entries of type f64, stored as dense(i), compressed(j, u8) in 114 B
+    "#]],
+    );
+    works(
+        "convert a.levels.npz back.mtx",
+        &expect![[r#"
+        back.mtx: 5 x 5, 10 entries of type f64, stored as csr in 144 B
+    "#]],
+    );
+    works(
+        "convert wide.mtx c.levels.npz --to auto",
+        &expect![[r#"
+        c.levels.npz: 2 x 300, 2 entries of type f64, stored as csr in 36 B
+    "#]],
+    );
+    folder.fails(&format!("convert wide.mtx c.levels.npz --to {narrow}"), 1, &expect![[r#"
+        error: `wide.mtx`: the coordinates of level 2 of a tensor of shape 2 x 300, are up to 299: `u8` holds no more than 255
+    "#]]);
+    folder.fails(
+        "formats sizes a.mtx b.tns",
+        1,
+        &expect![[r#"
+        error: `b.tns` has another rank than the file before it
+        help: compare tensors of one rank at a time
+    "#]],
+    );
+}
+
 #[test]
 fn inspected() {
     let folder = folder();

@@ -383,7 +383,11 @@ impl Generator<'_> {
     /// A level of any kind that stores coordinates of its own.
     fn level(&mut self, expression: &str) -> String {
         let kind = self.pick(&["dense", "compressed", "compressed", "bitmap"]);
-        format!("{kind}({expression})")
+        let width = match kind {
+            "compressed" if self.chance(20) => self.pick(&[", u8", ", u16"]),
+            _ => "",
+        };
+        format!("{kind}({expression}{width})")
     }
 
     /// Levels of quotients of some dimensions, followed by levels of their remainders.

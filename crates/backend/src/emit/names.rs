@@ -19,7 +19,7 @@ pub(super) fn name_of(element: Element) -> &'static str {
         Element::C64 => "complex<f32>",
         Element::I64 => "i64",
         Element::I32 | Element::U32 => "i32",
-        Element::I16 | Element::Bf16 => "i16",
+        Element::I16 | Element::U16 | Element::Bf16 => "i16",
         Element::I8 | Element::U8 | Element::Bool => "i8",
     }
 }

@@ -139,7 +139,7 @@ pub(super) fn c_type(element: Element) -> &'static str {
         Element::I64 => "int64_t",
         // C has no name for bfloat16 that all compilers know: its bits.
         Element::F16 => "_Float16",
-        Element::Bf16 => "uint16_t",
+        Element::U16 | Element::Bf16 => "uint16_t",
         Element::U32 => "uint32_t",
         Element::I32 => "int32_t",
         Element::I16 => "int16_t",

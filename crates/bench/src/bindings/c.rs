@@ -128,6 +128,7 @@ fn type_of(element: Element) -> &'static str {
         Element::I16 => "int16_t",
         Element::I8 => "int8_t",
         Element::U8 => "uint8_t",
+        Element::U16 => "uint16_t",
     }
 }
 

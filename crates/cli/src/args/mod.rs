@@ -34,7 +34,7 @@ pub use reading::ReadingArgs;
 pub use run::RunArgs;
 pub use shared::{
     DefinitionArgs, FileArgs, FormatsAction, FormatsArgs, PassArgs, ScheduleArgs, ShowArgs,
-    SymbolArgs, ThreadArgs,
+    SizesArgs, SymbolArgs, ThreadArgs,
 };
 pub use tensor::{ConvertArgs, DuplicateRule, InspectArgs, ListArgs, TensorArgs};
 pub use tune::TuneArgs;

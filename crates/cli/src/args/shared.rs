@@ -147,7 +147,8 @@ pub fn named_path() -> impl TypedValueParser<Value = (String, PathBuf)> {
 pub const FORMATS_EXAMPLES: &str = "Examples:
   dastac formats
   dastac formats --formats my.fmt
-  dastac formats show 'sell(2, 4)' --input small.mtx --svg sell.svg";
+  dastac formats show 'sell(2, 4)' --input small.mtx --svg sell.svg
+  dastac formats sizes a.mtx b.mtx --format 'bdia(50)' --format auto";
 
 /// The arguments of `formats`.
 #[derive(Debug, Args)]
@@ -163,6 +164,21 @@ pub struct FormatsArgs {
 pub enum FormatsAction {
     /// Draw how a small tensor is stored: the tree of its levels, its arrays and their bytes
     Show(ShowArgs),
+    /// Say how many bytes for each entry tensors take in all formats, or in those that are given
+    Sizes(SizesArgs),
+}
+
+/// The arguments of `formats sizes`.
+#[derive(Debug, Args)]
+pub struct SizesArgs {
+    /// Files of tensors of one rank
+    #[arg(required = true, value_name = "PATH")]
+    pub inputs: Vec<PathBuf>,
+    /// A format beside the first one, which is `csr` or `csf`: a name, a code, levels, or parts; may be repeated
+    #[arg(long = "format", value_name = "FORMAT")]
+    pub chosen: Vec<String>,
+    #[command(flatten)]
+    pub definitions: DefinitionArgs,
 }
 
 /// The arguments of `formats show`.

@@ -14,11 +14,14 @@
 //!
 //! and unique where it is merged. An untrimmed level whose coordinate is found through a function that is computed from
 //! entries has one coordinate below each position, and is padded; a trimmed one of `enumerate` is ragged. `fill` and
-//! `split` undo what `trim` and `merge` said before.
+//! `split` undo what `trim` and `merge` said before. `width(l, bits)` keeps the coordinates of level `l` in 8 or 16
+//! bits.
 
 use std::ops::Range;
 
-use super::{Format, FormatError, IndexMap, Indirect, Kind, Level, LevelExpr, default_names};
+use super::{
+    Format, FormatError, IndexMap, Indirect, Kind, Level, LevelExpr, Width, default_names,
+};
 
 /// A format with a name, and perhaps parameters.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -61,11 +64,14 @@ pub enum Action {
     Trim,
     /// It comes back.
     Fill,
+    /// Its coordinates have so many bits.
+    Width,
 }
 
 impl Action {
     /// All of them.
-    pub const ALL: [Action; 4] = [Action::Merge, Action::Split, Action::Trim, Action::Fill];
+    pub const ALL: [Action; 5] =
+        [Action::Merge, Action::Split, Action::Trim, Action::Fill, Action::Width];
 
     /// The word for it.
     pub fn word(self) -> &'static str {
@@ -74,6 +80,7 @@ impl Action {
             Action::Split => "split",
             Action::Trim => "trim",
             Action::Fill => "fill",
+            Action::Width => "width",
         }
     }
 
@@ -88,6 +95,7 @@ impl Action {
 pub(super) struct Mutation {
     pub(super) merged: bool,
     pub(super) trimmed: bool,
+    pub(super) width: Option<Width>,
 }
 
 impl Definition {
@@ -153,13 +161,28 @@ pub(super) fn format_of(
         let function = expr.as_dimension().and_then(|at| at.checked_sub(rank));
         let ragged = function.is_some_and(|at| map.functions()[at].is_ragged());
         match *level {
-            _ if map.is_derived(at) => Level::OFFSET,
-            level if level == Level::DENSE && map.is_found(at) => Level::PADDED,
-            level if level == Level::COMPRESSED && ragged => Level::RAGGED,
+            level if map.is_derived(at) => Level { width: level.width, ..Level::OFFSET },
+            level if level.plain() == Level::DENSE && map.is_found(at) => {
+                Level { width: level.width, ..Level::PADDED }
+            }
+            level if level.plain() == Level::COMPRESSED && ragged => {
+                Level { width: level.width, ..Level::RAGGED }
+            }
             level => level,
         }
     };
-    let levels = kept.iter().enumerate().map(level).collect();
+    let levels: Vec<Level> = kept.iter().enumerate().map(level).collect();
+    if let Some(level) =
+        levels.iter().find(|level| level.width.is_some() && !level.has_coordinates())
+    {
+        return Err(FormatError {
+            message: format!("the width of a {} level, which stores no coordinates", level.kind),
+            span: whole,
+            label: "this map",
+            hint: Some("leave `width(..)` out, or trim the level".into()),
+            map: None,
+        });
+    }
     Format::with_map(levels, map).map_err(|_| FormatError {
         message: "levels that cannot follow each other".into(),
         span: whole,
@@ -208,11 +231,12 @@ fn levels_of(mutations: &[Mutation], whole: &Range<usize>) -> Result<Vec<Level>,
                 map: None,
             });
         }
-        levels.push(match (mutation.trimmed, follows) {
+        let level = match (mutation.trimmed, follows) {
             (false, _) => Level::DENSE,
             (true, false) => Level { unique: merged(at), ..Level::COMPRESSED },
             (true, true) => Level { unique: merged(at), ..Level::SINGLETON },
-        });
+        };
+        levels.push(Level { width: mutation.width, ..level });
     }
     Ok(levels)
 }

@@ -25,7 +25,7 @@ mod query;
 use std::fmt;
 use std::ops::Range;
 
-pub use crate::level::{KINDS, Kind, Level, Properties};
+pub use crate::level::{KINDS, Kind, Level, Properties, Width};
 pub use arithmetic::{Arithmetic, LinearFunction};
 pub use definition::{Definition, NotOne};
 pub use expression::{Atom, LevelExpr};
@@ -89,6 +89,8 @@ pub enum Reason {
     NotDerived,
     /// A level without coordinates that is not ordered, or not unique.
     Fixed,
+    /// A width for the coordinates of a level that stores none.
+    Width,
     /// A singleton behind a level that is unique.
     Singleton,
     /// A level that is not unique, with no singleton behind it.
@@ -121,6 +123,8 @@ impl Format {
             let unique_before = at == 0 || levels[at - 1].unique;
             let reason = if !(level.kind.is_flexible() || level.unique && level.ordered) {
                 Reason::Fixed
+            } else if level.width.is_some() && !level.has_coordinates() {
+                Reason::Width
             } else if level.kind.follows_entries() && unique_before {
                 Reason::Singleton
             } else if !level.unique && next.is_some_and(|next| !next.kind.follows_entries()) {
@@ -231,6 +235,19 @@ impl Format {
         Format { levels: self.levels.clone(), map: IndexMap::identity(self.levels.len()) }
     }
 
+    /// The same format without widths of its own for coordinates; nothing if no level says one.
+    pub fn plain(&self) -> Option<Format> {
+        let narrow = self.levels.iter().any(|level| level.width.is_some());
+        let levels = || self.levels.iter().map(|level| level.plain()).collect();
+        narrow.then(|| Format { levels: levels(), map: self.map.clone() })
+    }
+
+    /// The same format, with coordinates in the width that follows from a tensor's shape.
+    #[must_use]
+    pub fn in_any_width(&self) -> Format {
+        self.plain().unwrap_or_else(|| self.clone())
+    }
+
     /// How many of the last levels store no coordinates: below the others, elements are stored as blocks, zeros
     /// included.
     pub fn block_levels(&self) -> usize {
@@ -280,7 +297,8 @@ impl Format {
             let (kind, expr) = (level.kind, expr.text(&names));
             let nonunique = if level.unique { "" } else { ", nonunique" };
             let unordered = if level.ordered { "" } else { ", unordered" };
-            format!("{kind}({expr}{nonunique}{unordered})")
+            let width = level.width.map_or(String::new(), |width| format!(", {}", width.word()));
+            format!("{kind}({expr}{nonunique}{unordered}{width})")
         });
         levels.collect::<Vec<_>>().join(", ")
     }

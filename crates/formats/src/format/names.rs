@@ -19,7 +19,7 @@ pub fn levels_of_code(code: &str) -> Option<Vec<Level>> {
     }
     let levels = kinds.iter().enumerate().map(|(at, kind)| {
         let entries = kinds.get(at + 1).is_some_and(|next| next.follows_entries());
-        Level { kind: *kind, ordered: true, unique: !kind.is_flexible() || !entries }
+        Level { unique: !kind.is_flexible() || !entries, ..Level::of(*kind) }
     });
     Some(levels.collect())
 }

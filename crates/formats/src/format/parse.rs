@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! format = NAME | CODE | (NAME | CODE) "(" dimension, .. ")" | NAME "(" number, .. ")" | level, .. | KIND, ..
-//! level  = KIND "(" expression ("," ("nonunique" | "unordered"))* ")"
+//! level  = KIND "(" expression ("," ("nonunique" | "unordered" | "u8" | "u16"))* ")"
 //! ```
 //!
 //! An expression is a quasi-affine one of dimensions: `i`, `j - i`, `i / 4`, `i % 4`, `(i + 2 * j) / 8`; `/` rounds
@@ -22,7 +22,7 @@ mod reader;
 use std::ops::Range;
 
 use super::{Definition, Definitions, Format, FormatError, Impossible, IndexMap, KINDS, Kind};
-use super::{Level, LevelExpr, NotOne, Reason, levels_of_code};
+use super::{Level, LevelExpr, NotOne, Reason, Width, levels_of_code};
 use crate::hint::similar;
 pub use definition::definition;
 pub(super) use definition::{at, instance};
@@ -114,6 +114,11 @@ fn kinds() -> String {
         Some((last, others)) => format!("{} and {last}", others.join(", ")),
         None => String::new(),
     }
+}
+
+/// `u8`, `u16`.
+fn width(word: &str) -> Option<Width> {
+    Width::ALL.into_iter().find(|width| width.word() == word)
 }
 
 /// What sparse tensors are usually stored in.
@@ -432,9 +437,9 @@ impl<'t, N: AsRef<str>> Parser<'t, '_, N> {
                 Some("unordered") => level.ordered = false,
                 Some("unique") => level.unique = true,
                 Some("ordered") => level.ordered = true,
+                Some(word) if let Some(width) = width(word) => level.width = Some(width),
                 _ => {
-                    let hint =
-                        "a level stores one dimension, and may be `nonunique` or `unordered`";
+                    let hint = "a level stores one dimension, and may be `nonunique` or `unordered`, and `u8` or `u16`";
                     let message =
                         format!("`{}` has no meaning here", &self.text[argument.span.clone()]);
                     return fail(argument.span.clone(), message, "unknown", hint);
@@ -499,6 +504,12 @@ impl<'t, N: AsRef<str>> Parser<'t, '_, N> {
                 format!("a {} level is always ordered and unique", self.kind_at(&span)),
                 "this level",
                 "leave the word out",
+            ),
+            Reason::Width => fail(
+                span.clone(),
+                format!("a {} level stores no coordinates", self.kind_at(&span)),
+                "this level",
+                "leave the width out",
             ),
             Reason::Singleton => fail(
                 span,

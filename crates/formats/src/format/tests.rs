@@ -227,11 +227,11 @@ fn messages() {
         "dense(i), compressed(j, sorted)",
         "i j",
         &expect![[r#"
-        dense(i), compressed(j, sorted)
-                                ^^^^^^
-        `sorted` has no meaning here
-        help: a level stores one dimension, and may be `nonunique` or `unordered`
-    "#]],
+            dense(i), compressed(j, sorted)
+                                    ^^^^^^
+            `sorted` has no meaning here
+            help: a level stores one dimension, and may be `nonunique` or `unordered`, and `u8` or `u16`
+        "#]],
     );
     wrong(
         "dense(i, nonunique), singleton(j)",
@@ -341,7 +341,9 @@ pub fn any_format(rank: usize) -> impl Strategy<Value = Format> {
             let fixed = !kind.is_flexible();
             let unique = fixed || !nonunique || at + 1 == map.levels().len();
             let unique = unique || at + 1 == count;
-            levels.push(Level { kind, ordered: fixed || *unordered > 0, unique });
+            let level = Level { ordered: fixed || *unordered > 0, unique, ..Level::of(kind) };
+            let width = level.has_coordinates().then(|| Width::ALL.get(usize::from(*unordered)));
+            levels.push(Level { width: width.flatten().copied(), ..level });
         }
         levels.extend(std::iter::repeat_n(Level::OFFSET, derived));
         Format::with_map(levels, map).unwrap()

@@ -63,6 +63,7 @@ fn code_of(element: Element) -> &'static str {
         Element::I32 => "i4",
         Element::I64 => "i8",
         Element::U8 => "u1",
+        Element::U16 => "u2",
         Element::U32 => "u4",
         Element::Bool => "b1",
     }

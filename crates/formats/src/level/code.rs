@@ -2,7 +2,7 @@
 
 use dastac_loops::{BufferId, Condition, Element, Index, Module, SymbolId};
 
-use super::{Kind, Role};
+use super::{Kind, Role, Width};
 
 /// The arrays of a level as buffers.
 #[derive(Clone, Debug)]
@@ -91,7 +91,12 @@ impl LevelBuffers {
                 }
             };
             let buffer = format!("{name}.{}{level}", role.suffix());
-            result.arrays.push(module.buffer(buffer, indices, size));
+            let element = match role {
+                Role::Positions => indices,
+                Role::Coordinates => declared.width.map_or(indices, Width::element),
+                Role::Present => Element::U8,
+            };
+            result.arrays.push(module.buffer(buffer, element, size));
         }
         if !counted {
             positions = result.counted(module, &declared, above);
@@ -153,6 +158,8 @@ pub struct Declared<'a> {
     pub level: usize,
     /// The level's extent.
     pub extent: &'a Index,
-    /// The type of positions and coordinates.
+    /// In how many bits its coordinates are, if its format says so.
+    pub width: Option<Width>,
+    /// The type of positions, and of coordinates otherwise.
     pub indices: Element,
 }

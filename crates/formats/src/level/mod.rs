@@ -32,6 +32,7 @@ use std::ops::{Deref, Range};
 use crate::storage::{Building, Indices, Keys, LevelData, StorageError};
 pub use assembly::LevelAssembly;
 pub use code::{LevelBuffers, LevelCode, Located};
+use dastac_elements::Element;
 
 /// All kinds of levels, in the order in which messages list them.
 pub static KINDS: [Kind; 7] = [
@@ -82,6 +83,15 @@ pub enum Role {
 }
 
 impl Role {
+    /// What stands in it, in a word.
+    pub fn word(self) -> &'static str {
+        match self {
+            Role::Positions => "positions",
+            Role::Coordinates => "coordinates",
+            Role::Present => "bits",
+        }
+    }
+
     /// The ending of the array's name in a kernel: `A.pos1`.
     pub fn suffix(self) -> &'static str {
         match self {
@@ -254,6 +264,46 @@ impl fmt::Display for Kind {
     }
 }
 
+/// In how many bits a level keeps its coordinates, where a format says so.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Width {
+    /// 8: coordinates below 256.
+    Bits8,
+    /// 16: coordinates below 65,536.
+    Bits16,
+}
+
+impl Width {
+    /// All of them.
+    pub const ALL: [Width; 2] = [Width::Bits8, Width::Bits16];
+
+    /// The word in `compressed(j, u16)`, which is the name of the type.
+    pub fn word(self) -> &'static str {
+        self.element().name()
+    }
+
+    /// The type of a coordinate.
+    pub fn element(self) -> Element {
+        match self {
+            Width::Bits8 => Element::U8,
+            Width::Bits16 => Element::U16,
+        }
+    }
+
+    /// Bytes of a coordinate.
+    pub fn bytes(self) -> u64 {
+        self.element().bytes() as u64
+    }
+
+    /// The largest number that there is.
+    pub fn largest(self) -> u64 {
+        match self {
+            Width::Bits8 => u8::MAX.into(),
+            Width::Bits16 => u16::MAX.into(),
+        }
+    }
+}
+
 /// One level of a format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Level {
@@ -263,6 +313,8 @@ pub struct Level {
     pub ordered: bool,
     /// Whether no coordinate stands twice below one position.
     pub unique: bool,
+    /// In how many bits its coordinates are; nothing where that follows from the tensor's shape.
+    pub width: Option<Width>,
 }
 
 impl Level {
@@ -287,12 +339,23 @@ impl Level {
 
     /// Sorted coordinates, each once.
     pub const fn of(kind: Kind) -> Level {
-        Level { kind, ordered: true, unique: true }
+        Level { kind, ordered: true, unique: true, width: None }
     }
 
     /// What may be assumed of it.
     pub fn properties(self) -> Properties {
         Properties { ordered: self.ordered, unique: self.unique, ..self.kind.properties() }
+    }
+
+    /// Whether there is an array of its coordinates.
+    pub fn has_coordinates(self) -> bool {
+        self.kind.arrays().contains(&Role::Coordinates)
+    }
+
+    /// The same level without a width of its own.
+    #[must_use]
+    pub fn plain(self) -> Level {
+        Level { width: None, ..self }
     }
 
     /// Whether it stores every coordinate: loops over the extent come to all that is stored.

@@ -10,7 +10,7 @@ use super::columns::Tables;
 use super::entries::Entries;
 use super::key::{Key, Packing};
 use super::sort::sort;
-use super::{Indices, LevelData, Place, StorageError, Tensor, indirect};
+use super::{Indices, LevelData, Place, StorageError, Tensor, indirect, narrow};
 use crate::format::Format;
 use dastac_elements::{Element, Native, Storage, Word, with_type};
 
@@ -51,6 +51,10 @@ impl Tensor {
         format: &Format,
         build: Build,
     ) -> Result<Tensor, StorageError> {
+        if let Some(plain) = format.plain() {
+            narrow::fits(entries.shape(), format)?;
+            return Tensor::from_entries(entries, &plain, build)?.in_widths_of(format);
+        }
         let packing = Packing::new(entries.shape(), format)?;
         let shape = entries.shape();
         let once = format.levels().last().is_some_and(|level| level.unique);
@@ -74,10 +78,17 @@ impl Tensor {
     /// The same tensor in another format. Entries go there directly: they are sorted only by the levels whose order
     /// changes.
     pub fn convert(&self, format: &Format, build: Build) -> Result<Tensor, StorageError> {
-        let packing = Packing::new(&self.shape, format)?;
         if self.format == *format {
             return Ok(self.clone());
         }
+        if let Some(plain) = format.plain() {
+            narrow::fits(&self.shape, format)?;
+            return self.convert(&plain, build)?.in_widths_of(format);
+        }
+        if let Some(plain) = self.format.plain() {
+            return self.clone().in_widths_of(&plain)?.convert(format, build);
+        }
+        let packing = Packing::new(&self.shape, format)?;
         if packing.space().functions().is_empty()
             && let Some(view) = self.as_view()
             && let Some(found) = view.converted(format, build)?
@@ -506,13 +517,13 @@ impl<K: Key, W: Word> Building for Step<'_, K, W> {
     fn present(&mut self) -> Result<Indices, StorageError> {
         let what = format!("the bits of {}", self.assembly.describe(self.level));
         let count = self.nodes().positions;
-        self.left.take(&what, count, 4)?;
-        let mut present: Vec<u32> = zeroed(&what, count)?;
+        self.left.take(&what, count, 1)?;
+        let mut present: Vec<u8> = zeroed(&what, count)?;
         let nodes = self.nodes();
         for node in 0..nodes.len() {
             present[at(nodes.position(node))] = 1;
         }
-        Ok(Indices::U32(present))
+        Ok(Indices::U8(present))
     }
 }
 

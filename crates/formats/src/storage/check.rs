@@ -10,18 +10,20 @@
 //! 5. Below one position, the coordinates of a level and of the singletons behind it grow together as tuples, up to the
 //!    first that is not ordered; and no tuple stands twice that ends with a unique level.
 //! 6. There are as many values as positions of the last level.
+//! 7. Arrays have the widths that their levels say.
 
 use std::cmp::Ordering;
 
 use rayon::prelude::*;
 
 use super::index::with_indices;
+use super::narrow::width_of;
 use super::scan::{self, Numbers, Step};
 use super::space::LevelSpace;
 use super::walk::place;
 use super::{Indices, LevelData, Tensor};
 use crate::format::Format;
-use crate::level::Counts;
+use crate::level::{Counts, Role, Width};
 
 /// Arrays that are no tensor of their format.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -53,12 +55,16 @@ impl Numbers for Indices {
     fn as_narrow(&self) -> Option<&[u32]> {
         match self {
             Indices::U32(all) => Some(all),
-            Indices::U64(_) => None,
+            Indices::U8(_) | Indices::U16(_) | Indices::U64(_) => None,
         }
     }
 
     fn steps(&self, step: Step) -> usize {
         with_indices!(self, all => scan::steps(all, step))
+    }
+
+    fn width_of_one(&self) -> u64 {
+        self.width()
     }
 }
 
@@ -114,6 +120,9 @@ impl<A: Numbers> Parts<'_, A> {
         if data.kind() != kind || data.arrays().len() != kind.arrays().len() {
             return invalid(level, format!("its arrays are not those of a {kind} level"));
         }
+        for (role, array) in kind.arrays().iter().zip(data.arrays()) {
+            self.check_width(level, *role, array)?;
+        }
         let coordinates = data.coordinates().map(|all| all.count() as u64);
         let end = data
             .positions()
@@ -144,6 +153,18 @@ impl<A: Numbers> Parts<'_, A> {
             check_present(level, present, count)?;
         }
         Ok(count)
+    }
+
+    /// Whether an array has as many bits as its level says.
+    fn check_width(&self, level: usize, role: Role, array: &A) -> Result<(), Invalid> {
+        let needed = width_of(self.format.levels()[level], role).map(Width::bytes);
+        let found = array.width_of_one();
+        let fits = needed.map_or(found >= 4, |needed| found == needed);
+        if fits {
+            return Ok(());
+        }
+        let needed = needed.map_or("32 or 64".into(), |bytes| (8 * bytes).to_string());
+        invalid(level, format!("its {} have {} bits each, not {needed}", role.word(), 8 * found))
     }
 
     /// Whether there are at most as many positions below each of the level before as there are coordinates.

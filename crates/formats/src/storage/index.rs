@@ -1,10 +1,15 @@
-//! Arrays of positions and coordinates, in 32 or 64 bits.
+//! Arrays of positions and coordinates, in 32 or 64 bits, or in fewer where a format says so.
 
 use rayon::prelude::*;
 
-/// Positions or coordinates. Which width is taken depends on the largest number that may stand there, never on chance.
+/// Positions or coordinates. Which width is taken depends on the format and on the largest number that may stand there,
+/// never on chance.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Indices {
+    /// In 8 bits: coordinates of levels that say so, and bits of bitmaps.
+    U8(Vec<u8>),
+    /// In 16 bits: coordinates of levels that say so.
+    U16(Vec<u16>),
     /// In 32 bits.
     U32(Vec<u32>),
     /// In 64 bits.
@@ -17,22 +22,24 @@ pub trait Index: Copy + Ord + Send + Sync + 'static {
     fn widen(self) -> u64;
 }
 
-impl Index for u32 {
-    fn widen(self) -> u64 {
-        u64::from(self)
-    }
+macro_rules! index {
+    ($($word:ty)*) => {$(
+        impl Index for $word {
+            fn widen(self) -> u64 {
+                self.into()
+            }
+        }
+    )*};
 }
 
-impl Index for u64 {
-    fn widen(self) -> u64 {
-        self
-    }
-}
+index! { u8 u16 u32 u64 }
 
-/// Does the same with indices of both widths.
+/// Does the same with indices of all widths.
 macro_rules! with_indices {
     ($indices:expr, $name:ident => $body:expr) => {
         match $indices {
+            $crate::storage::Indices::U8($name) => $body,
+            $crate::storage::Indices::U16($name) => $body,
             $crate::storage::Indices::U32($name) => $body,
             $crate::storage::Indices::U64($name) => $body,
         }
@@ -95,6 +102,8 @@ impl Indices {
     /// Bytes of one.
     pub fn width(&self) -> u64 {
         match self {
+            Indices::U8(_) => 1,
+            Indices::U16(_) => 2,
             Indices::U32(_) => 4,
             Indices::U64(_) => 8,
         }

@@ -23,6 +23,7 @@ mod indirect;
 mod key;
 mod level;
 mod lists;
+mod narrow;
 mod number;
 mod place;
 mod scan;
@@ -48,7 +49,7 @@ pub use view::{IndexView, TensorView};
 pub use walk::Keys;
 pub(crate) use walk::places_of;
 
-use crate::format::{Format, Level};
+use crate::format::{Format, Level, Width};
 use crate::level::Arrays;
 use dastac_elements::{CastError, Element, Storage};
 
@@ -114,6 +115,20 @@ pub enum StorageError {
         what: String,
         /// How much, at least.
         bytes: u128,
+    },
+    /// Coordinates that may be larger than the width of their level holds.
+    #[error(
+        "the coordinates of {level}, are up to {largest}: `{}` holds no more than {}",
+        width.word(),
+        width.largest()
+    )]
+    Width {
+        /// Which level.
+        level: String,
+        /// The largest coordinate that there may be.
+        largest: u64,
+        /// In what they would be stored.
+        width: Width,
     },
     /// Extents whose product is beyond what keys hold.
     #[error("a shape whose coordinates take {bits} bits: at most 128 are supported")]
@@ -192,6 +207,10 @@ impl Tensor {
             return Err(StorageError::Rank { tensor: shape.len(), format: format.rank() });
         }
         let space = LevelSpace::new(&shape, &format)?;
+        let levels = match levels.len() == format.levels().len() {
+            true => narrow::fitted(levels, &format),
+            false => levels,
+        };
         let tensor = Tensor { shape, format, space, levels, values };
         tensor.check()?;
         Ok(tensor)

@@ -41,6 +41,9 @@ pub(super) trait Numbers: Sync {
 
     /// How many follow the one before them in this way.
     fn steps(&self, step: Step) -> usize;
+
+    /// Bytes of one.
+    fn width_of_one(&self) -> u64;
 }
 
 /// Numbers as they stand in memory. A negative one counts as very large.
@@ -74,6 +77,8 @@ macro_rules! words {
 }
 
 words! {
+    u8 as u8;
+    u16 as u16;
     u32 as u32;
     u64 as u64;
     i64 as u64;

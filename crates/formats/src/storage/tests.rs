@@ -10,7 +10,7 @@ use proptest::prelude::*;
 use super::columns::Tables;
 use super::counting::Near;
 use super::*;
-use crate::format::tests::any_format;
+use crate::format::{parse, tests::any_format};
 use dastac_elements::Scalar;
 
 fn csr(positions: &[u64], coordinates: &[u64], values: usize) -> Result<Tensor, StorageError> {
@@ -571,6 +571,8 @@ proptest! {
 
     #[test]
     fn columns_become_what_sorted_records_do((entries, format, other) in with_formats()) {
+        // Arrays get widths of their own when all is converted.
+        let (format, other) = (format.in_any_width(), other.in_any_width());
         let tensor = Tensor::from_entries(&entries, &format, Build::default()).unwrap();
         placed(&tensor, &other, Build::default());
         let padding = [None, Some(1.0)];
@@ -578,6 +580,48 @@ proptest! {
             placed(&tensor, &other, Build { padding, ..Build::default() });
         });
     }
+}
+
+/// Coordinates are as wide as the format says, or an error where one could be too large.
+#[test]
+fn widths_of_coordinates() {
+    let format = |text: &str| parse(text, &["i", "j"]).unwrap();
+    let entries = |columns: u64| {
+        let values = Storage::from(vec![1.0, 2.0]);
+        Entries::new(vec![3, columns], vec![0, 0, 2, columns - 1], values).unwrap()
+    };
+    let made = |columns: u64, text: &str| {
+        Tensor::from_entries(&entries(columns), &format(text), Build::default())
+    };
+    for (text, most, bytes) in [
+        ("dense(i), compressed(j, u8)", 256, 1),
+        ("dense(i), compressed(j, u16)", 65_536, 2),
+        ("compressed(i, nonunique), singleton(j, u16)", 65_536, 2),
+        ("ragged(enumerate(i; j)), dense(i), padded(j, u8)", 255, 1), // one number says that there is none
+    ] {
+        let tensor = made(most, text).unwrap();
+        let last = tensor.levels().last().unwrap();
+        assert_eq!(last.coordinates().unwrap().width(), bytes, "{text}");
+        let plain = tensor.convert(&Format::csr(), Build::default()).unwrap();
+        assert_eq!(plain, made(most, "csr").unwrap());
+        assert_eq!(plain.convert(&format(text), Build::default()).unwrap(), tensor);
+        assert_eq!(tensor.as_view().unwrap().convert(&Format::csr(), Build::default()), Ok(plain));
+        let again = Tensor::from_parts(
+            tensor.shape().to_vec(),
+            tensor.format().clone(),
+            tensor.levels().to_vec(),
+            tensor.values().clone(),
+        );
+        assert_eq!(again.as_ref(), Ok(&tensor));
+        let wider = made(most + 1, "csr").unwrap();
+        for error in [made(most + 1, text), wider.convert(&format(text), Build::default())] {
+            assert!(matches!(error, Err(StorageError::Width { .. })), "{text}: {error:?}");
+        }
+    }
+    expect![[r#"
+        the coordinates of level 2 of a tensor of shape 3 x 257, are up to 256: `u8` holds no more than 255"#]]
+    .assert_eq(&made(257, "dense(i), compressed(j, u8)").unwrap_err().to_string());
+    assert_eq!(made(5, "DB").unwrap().bytes(), 15 + 15 * 8);
 }
 
 /// Enough entries for several threads, in formats of all kinds.

@@ -13,6 +13,10 @@ use crate::format::Format;
 /// Positions or coordinates, borrowed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IndexView<'a> {
+    /// In 8 bits.
+    U8(&'a [u8]),
+    /// In 16 bits.
+    U16(&'a [u16]),
     /// In 32 bits.
     U32(&'a [u32]),
     /// In 64 bits, none of them negative.
@@ -33,6 +37,8 @@ impl<'a> IndexView<'a> {
     /// Bytes of one.
     pub fn width(self) -> u64 {
         match self {
+            IndexView::U8(_) => 1,
+            IndexView::U16(_) => 2,
             IndexView::U32(_) => 4,
             IndexView::I64(_) => 8,
         }
@@ -41,6 +47,8 @@ impl<'a> IndexView<'a> {
     /// The numbers in 32 bits, if all fit.
     pub fn narrow(self) -> Option<Cow<'a, [u32]>> {
         match self {
+            IndexView::U8(all) => Some(all.iter().map(|at| (*at).into()).collect()),
+            IndexView::U16(all) => Some(all.iter().map(|at| (*at).into()).collect()),
             IndexView::U32(all) => Some(Cow::Borrowed(all)),
             IndexView::I64(all) => scan::are_below(all, 1 << 32).then(|| {
                 // They are below 2^32.
@@ -52,6 +60,8 @@ impl<'a> IndexView<'a> {
 
     fn to_indices(self) -> Indices {
         match self {
+            IndexView::U8(all) => Indices::U8(all.to_vec()),
+            IndexView::U16(all) => Indices::U16(all.to_vec()),
             IndexView::U32(all) => Indices::U32(all.to_vec()),
             IndexView::I64(all) => Indices::U64(all.iter().map(|at| at.cast_unsigned()).collect()),
         }
@@ -61,6 +71,8 @@ impl<'a> IndexView<'a> {
 impl Numbers for IndexView<'_> {
     fn count(&self) -> usize {
         match self {
+            IndexView::U8(all) => all.len(),
+            IndexView::U16(all) => all.len(),
             IndexView::U32(all) => all.len(),
             IndexView::I64(all) => all.len(),
         }
@@ -69,6 +81,8 @@ impl Numbers for IndexView<'_> {
     /// A negative number becomes one that no position or coordinate is.
     fn number(&self, at: usize) -> u64 {
         match self {
+            IndexView::U8(all) => all[at].into(),
+            IndexView::U16(all) => all[at].into(),
             IndexView::U32(all) => all[at].into(),
             IndexView::I64(all) => all[at].cast_unsigned(),
         }
@@ -76,6 +90,8 @@ impl Numbers for IndexView<'_> {
 
     fn are_below(&self, limit: u64) -> bool {
         match self {
+            IndexView::U8(all) => scan::are_below(all, limit),
+            IndexView::U16(all) => scan::are_below(all, limit),
             IndexView::U32(all) => scan::are_below(all, limit),
             IndexView::I64(all) => scan::are_below(all, limit),
         }
@@ -84,15 +100,21 @@ impl Numbers for IndexView<'_> {
     fn as_narrow(&self) -> Option<&[u32]> {
         match self {
             IndexView::U32(all) => Some(all),
-            IndexView::I64(_) => None,
+            IndexView::U8(_) | IndexView::U16(_) | IndexView::I64(_) => None,
         }
     }
 
     fn steps(&self, step: Step) -> usize {
         match self {
+            IndexView::U8(all) => scan::steps(all, step),
+            IndexView::U16(all) => scan::steps(all, step),
             IndexView::U32(all) => scan::steps(all, step),
             IndexView::I64(all) => scan::steps(all, step),
         }
+    }
+
+    fn width_of_one(&self) -> u64 {
+        self.width()
     }
 }
 
@@ -167,10 +189,12 @@ impl<'a> TensorView<'a> {
     /// # Errors
     /// As [`Tensor::convert`].
     pub fn convert(&self, format: &Format, build: Build) -> Result<Tensor, StorageError> {
-        match self.converted(format, build)? {
-            Some(found) => Ok(found),
-            None => self.to_tensor()?.convert(format, build),
+        if let (None, None) = (self.format.plain(), format.plain())
+            && let Some(found) = self.converted(format, build)?
+        {
+            return Ok(found);
         }
+        self.to_tensor()?.convert(format, build)
     }
 
     /// The same arrays as a tensor with its dimensions in another order: dimension `d` of this one is dimension
@@ -218,10 +242,10 @@ impl Tensor {
         Some(Tensor { shape, format, space, ..self.clone() })
     }
 
-    /// The same tensor, borrowed, if its positions and coordinates have 32 bits.
+    /// The same tensor, borrowed, if none of its positions and coordinates has 64 bits.
     pub fn as_view(&self) -> Option<TensorView<'_>> {
         let narrow = |array: &'_ Indices| match array {
-            Indices::U32(_) => true,
+            Indices::U8(_) | Indices::U16(_) | Indices::U32(_) => true,
             Indices::U64(_) => false,
         };
         if !self.levels.iter().flat_map(LevelData::arrays).all(narrow) {
@@ -229,6 +253,8 @@ impl Tensor {
         }
         let levels = self.levels.iter().map(|level| {
             let arrays = level.arrays().iter().filter_map(|array| match array {
+                Indices::U8(all) => Some(IndexView::U8(all)),
+                Indices::U16(all) => Some(IndexView::U16(all)),
                 Indices::U32(all) => Some(IndexView::U32(all)),
                 Indices::U64(_) => None,
             });

@@ -9,7 +9,7 @@ use proptest::prelude::*;
 
 use crate::*;
 use dastac_elements::Storage;
-use dastac_formats::format::{Format, IndexMap, Kind, Level, LevelExpr};
+use dastac_formats::format::{Format, IndexMap, Level, LevelExpr};
 use dastac_formats::storage::{Build, Entries, Indices, LevelData, Tensor};
 
 /// A linear expression: iterators with coefficients, and a constant.
@@ -383,7 +383,7 @@ fn format(kinds: &[usize], order: &[usize], seed: usize) -> Format {
 /// Levels that can be above each other, by numbers.
 fn levels(kinds: &[usize]) -> Vec<Level> {
     let compressed = |ordered, unique| Level { ordered, unique, ..Level::COMPRESSED };
-    let singleton = |ordered, unique| Level { kind: Kind::SINGLETON, ordered, unique };
+    let singleton = |ordered, unique| Level { ordered, unique, ..Level::SINGLETON };
     let mut levels: Vec<Level> = Vec::new();
     for (at, kind) in kinds.iter().enumerate() {
         let last = at + 1 == kinds.len();

@@ -46,7 +46,7 @@ impl LevelKind for Vacancies {
 }
 
 fn inverted(flags: &Indices) -> Indices {
-    Indices::U32(flags.iter().map(|flag| u32::from(flag == 0)).collect())
+    Indices::U8(flags.iter().map(|flag| u8::from(flag == 0)).collect())
 }
 
 impl LevelStorage for Vacancies {

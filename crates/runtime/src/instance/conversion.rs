@@ -123,9 +123,12 @@ impl Target<'_> {
 
     /// Positions or coordinates as elements.
     fn array(&self, array: &Indices) -> Result<Storage> {
-        if !self.wide {
-            let Indices::U32(all) = array else { return Err(Error::Wide(self.name.into())) };
-            return Ok(Storage::from(all.clone()));
+        match array {
+            Indices::U8(all) => return Ok(Storage::from(all.clone())),
+            Indices::U16(all) => return Ok(Storage::from(all.clone())),
+            Indices::U32(all) if !self.wide => return Ok(Storage::from(all.clone())),
+            Indices::U64(_) if !self.wide => return Err(Error::Wide(self.name.into())),
+            Indices::U32(_) | Indices::U64(_) => {}
         }
         let all = array.iter().map(i64::try_from).collect::<std::result::Result<Vec<i64>, _>>();
         Ok(Storage::from(all.map_err(|_| Error::Wide(self.name.into()))?))

@@ -20,6 +20,12 @@ fn indices(array: &Storage) -> Option<Indices> {
     if let Some(all) = array.as_slice::<u32>() {
         return Some(Indices::U32(all.to_vec()));
     }
+    if let Some(all) = array.as_slice::<u16>() {
+        return Some(Indices::U16(all.to_vec()));
+    }
+    if let Some(all) = array.as_slice::<u8>() {
+        return Some(Indices::U8(all.to_vec()));
+    }
     // Functions store numbers that are not negative.
     let all = array.as_slice::<i64>()?;
     Some(Indices::U64(all.iter().map(|at| at.cast_unsigned()).collect()))
@@ -28,6 +34,8 @@ fn indices(array: &Storage) -> Option<Indices> {
 /// Positions or coordinates as elements.
 fn owned(array: &Indices) -> Storage {
     match array {
+        Indices::U8(all) => Storage::from(all.clone()),
+        Indices::U16(all) => Storage::from(all.clone()),
         Indices::U32(all) => Storage::from(all.clone()),
         Indices::U64(all) => {
             Storage::from(all.iter().map(|at| at.cast_signed()).collect::<Vec<i64>>())

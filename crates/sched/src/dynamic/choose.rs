@@ -218,7 +218,9 @@ fn scattering(kernel: &Kernel, appended: usize) -> Option<(usize, Format)> {
     if let Some(operand) = all.clone().find(mapped) {
         return Some((operand, reordered(kernel, operand)));
     }
-    let new = |(operand, format): &(usize, Format)| *format != kernel.operands[*operand].format;
+    let new = |(operand, format): &(usize, Format)| {
+        *format != kernel.operands[*operand].format.in_any_width()
+    };
     let moves = |operand: &usize| contradicts(kernel, *operand, appended);
     let moved = all.clone().filter(moves).map(|at| (at, reordered(kernel, at)));
     let sorted = all.map(|at| (at, ordered(&kernel.operands[at].format)));
@@ -250,7 +252,7 @@ fn reordered(kernel: &Kernel, operand: usize) -> Format {
     let Some(stored) = own.order() else { return in_order_of_loops(own, &depth) };
     let mut order = stored.clone();
     order.sort_by_key(depth);
-    let mut levels: Vec<Level> = own.levels().to_vec();
+    let mut levels: Vec<Level> = own.in_any_width().levels().to_vec();
     let blocks = &stored[own.rank() - own.block_levels()..];
     let dense = |(level, _): &(&mut Level, &usize)| level.is_full();
     let mut last = levels.iter_mut().zip(&order).rev().take_while(dense);

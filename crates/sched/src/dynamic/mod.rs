@@ -132,7 +132,7 @@ impl Dynamic<'_> {
         }
         let in_order = declared.order().is_some();
         let appended = match in_order && declared.levels().iter().all(is_assembled) {
-            true => declared.clone(),
+            true => declared.in_any_width(),
             false => ordered(declared),
         };
         let formats = [declared, &appended];

@@ -140,6 +140,9 @@ impl Checker<'_> {
             Some(iterators) => self.format_dimensions(program, id, item, iterators)?,
             None => self.position_names(program, id),
         };
+        if names.is_empty() {
+            return None; // it has no dimensions, which is an error of its own
+        }
         let (text, span) = (&item.format.text, item.span);
         let found = match is_hybrid(text) {
             true if tensor.rule().is_some() => {

@@ -3,6 +3,7 @@
 //! ```text
 //! definition = "format" NAME ["(" parameter, .. ")"] ":=" "(" dimension, .. ")" "->" "(" expression, .. ")" primitive*
 //! primitive  = ("merge" | "split") "(" level, .. ")" | ("trim" | "fill") "(" level "," level ")"
+//!            | "width" "(" level "," bits ")"
 //! ```
 //!
 //! `(..)` in place of dimensions stands for those of any tensor, and an expression with `..` for one of each dimension.
@@ -10,7 +11,7 @@
 //! dimensions.
 
 use super::super::definition::{Action, Definition, Mutation, Primitive, format_of};
-use super::super::{Format, FormatError};
+use super::super::{Format, FormatError, Width};
 use super::expression::Scope;
 use super::lex::{Result, Token, fail, lex_definition, moved};
 use super::reader::{Reader, read, tokens_of};
@@ -85,6 +86,7 @@ pub(crate) fn instance(definition: &Definition, numbers: &[i64], rank: usize) ->
                 Action::Split => mutation.merged = false,
                 Action::Trim => mutation.trimmed = true,
                 Action::Fill => mutation.trimmed = false,
+                Action::Width => mutation.width = width_of(definition, primitive, &scope)?,
             }
         }
     }
@@ -100,7 +102,16 @@ fn levels_of(
     scope: &Scope<'_, String>,
     count: usize,
 ) -> Result<Vec<usize>> {
-    let Some(spans) = &primitive.levels else { return Ok((0..count).collect()) };
+    let spans = match (primitive.action, primitive.levels.as_deref()) {
+        (Action::Width, Some([level, _])) => std::slice::from_ref(level),
+        (Action::Width, _) => {
+            let message = "`width` needs a level and how many bits its coordinates have";
+            let hint = "such as `width(1, 16)`";
+            return fail(primitive.span.clone(), message, "not two numbers", hint);
+        }
+        (_, Some(spans)) => spans,
+        (_, None) => return Ok((0..count).collect()),
+    };
     let mut levels = Vec::new();
     for span in spans {
         let number = read(&tokens_of(&definition.text, span)?, scope, span)?.as_constant();
@@ -126,6 +137,25 @@ fn levels_of(
             format!("such as `{}(0, 1)`", primitive.action.word()),
         ),
         (false, _) => Ok(levels),
+    }
+}
+
+/// How many bits the coordinates of a level have: 8 or 16, or 32, which all have that fit.
+fn width_of(
+    definition: &Definition,
+    primitive: &Primitive,
+    scope: &Scope<'_, String>,
+) -> Result<Option<Width>> {
+    let Some([_, span]) = primitive.levels.as_deref() else { return Ok(None) };
+    let bits = read(&tokens_of(&definition.text, span)?, scope, span)?.as_constant();
+    let found = Width::ALL.into_iter().find(|width| Some(8 * width.bytes().cast_signed()) == bits);
+    match found {
+        None if bits != Some(32) => {
+            let message = "coordinates have 8, 16 or 32 bits";
+            let hint = "those that do not fit into 32 bits get 64";
+            fail(span.clone(), message, "not a width", hint)
+        }
+        width => Ok(width),
     }
 }
 
@@ -166,7 +196,7 @@ impl Reader<'_, '_> {
     }
 
     fn primitive(&mut self) -> Result<Primitive> {
-        let hint = "primitives are `merge`, `split`, `trim` and `fill`";
+        let hint = "primitives are `merge`, `split`, `trim`, `fill` and `width`";
         let (word, span) = self.name("`merge(..)` or `trim(..)`")?;
         let Some(action) = Action::ALL.into_iter().find(|action| action.word() == word) else {
             return fail(span, format!("there is no primitive `{word}`"), "unknown", hint);

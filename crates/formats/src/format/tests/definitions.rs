@@ -96,6 +96,9 @@ fn own_definitions() {
         "format hilo(r, s) := (i, j) -> (i / (r * s), j, i / s % r, i % s) merge(..) trim(1, 1)";
     let spelled = "dense(i / 6), compressed(j), dense(i / 3 % 2), dense(i % 3)";
     assert_eq!(defined(text, "hilo(2, 3)").unwrap().spelled(&["i", "j"]), spelled);
+    let text = "format short(b) := (i, j) -> (i, j / b, j % b) merge(..) trim(1, 2) width(2, 8) width(1, 32)";
+    let spelled = "dense(i), compressed(j / 256), compressed(j % 256, u8)";
+    assert_eq!(defined(text, "short(256)").unwrap().spelled(&["i", "j"]), spelled);
 }
 
 fn wrong(text: &str, expected: &Expect) {
@@ -166,10 +169,42 @@ fn messages() {
     wrong(
         "format f := (i, j) -> (i, j) prune(1, 1)",
         &expect![[r#"
-        there is no primitive `prune`
-        `prune`: unknown
-        help: primitives are `merge`, `split`, `trim` and `fill`
-    "#]],
+            there is no primitive `prune`
+            `prune`: unknown
+            help: primitives are `merge`, `split`, `trim`, `fill` and `width`
+        "#]],
+    );
+    wrong(
+        "format f := (i, j) -> (i, j) merge(..) trim(1, 1) width(1)",
+        &expect![[r#"
+            `width` needs a level and how many bits its coordinates have
+            `width(1)`: not two numbers
+            help: such as `width(1, 16)`
+        "#]],
+    );
+    wrong(
+        "format f := (i, j) -> (i, j) merge(..) trim(1, 1) width(1, 12)",
+        &expect![[r#"
+            coordinates have 8, 16 or 32 bits
+            `12`: not a width
+            help: those that do not fit into 32 bits get 64
+        "#]],
+    );
+    wrong(
+        "format f := (i, j) -> (i, j) merge(..) trim(1, 1) width(2, 8)",
+        &expect![[r#"
+            there is no level 2
+            `2`: not a level
+            help: the map has 2 levels, which are counted from 0
+        "#]],
+    );
+    wrong(
+        "format f := (i, j) -> (i, j) merge(..) trim(1, 1) width(0, 8)",
+        &expect![[r#"
+            the width of a dense level, which stores no coordinates
+            `i, j`: this map
+            help: leave `width(..)` out, or trim the level
+        "#]],
     );
     wrong(
         "format f(b) := (i, j) -> (i / b, j)",

@@ -64,19 +64,19 @@ impl Step<'_> {
     }
 
     /// Takes memory for an array of this level.
-    fn take(&mut self, what: &str, count: u64) -> Result<(), StorageError> {
+    fn take(&mut self, what: &str, count: u64, width: u64) -> Result<(), StorageError> {
         let what = format!("the {what} of {}", describe(self.level, &self.from.shape));
-        self.left.take(&what, count, 4)
+        self.left.take(&what, count, width)
     }
 
-    fn array(&mut self, what: &str, count: u64) -> Result<Vec<u32>, StorageError> {
-        self.take(what, count)?;
+    fn array<T: Native>(&mut self, what: &str, count: u64) -> Result<Vec<T>, StorageError> {
+        self.take(what, count, size_of::<T>() as u64)?;
         zeroed(&format!("the {what} of {}", describe(self.level, &self.from.shape)), count)
     }
 
     /// As [`Step::array`], where each position of this level has a value, if all below have one for each of their
     /// coordinates: without memory for these, there is no need for the array.
-    fn array_of_places(&mut self, what: &str) -> Result<Vec<u32>, StorageError> {
+    fn array_of_places<T: Native>(&mut self, what: &str) -> Result<Vec<T>, StorageError> {
         let below = self.format.levels().iter().enumerate().skip(self.level + 1);
         let extent = |(level, own): (usize, &Level)| {
             (own.kind == Kind::DENSE).then(|| self.space.extent(level))
@@ -174,13 +174,13 @@ impl Building for Step<'_> {
     fn same(&mut self) {}
 
     fn coordinates(&mut self) -> Result<Indices, StorageError> {
-        let mut to = self.array("coordinates", self.walk.positions.into())?;
+        let mut to: Vec<u32> = self.array("coordinates", self.walk.positions.into())?;
         self.scatter(&mut to);
         Ok(Indices::U32(to))
     }
 
     fn positions(&mut self) -> Result<Indices, StorageError> {
-        self.take("positions", u64::from(self.above.0) + 1)?;
+        self.take("positions", u64::from(self.above.0) + 1, 4)?;
         // Without any, each position of the level before has one.
         let begins = self.above.1.take().unwrap_or_else(|| (0..=self.above.0).collect());
         Ok(Indices::U32(begins))
@@ -189,7 +189,7 @@ impl Building for Step<'_> {
     fn ragged(&mut self) -> Result<Indices, StorageError> {
         let stored = self.stored_in(self.level);
         let (own, mut above) = (stored.all(&self.walk.columns), self.walk.all());
-        let mut begins = self.array("positions", u64::from(self.above.0) + 1)?;
+        let mut begins: Vec<u32> = self.array("positions", u64::from(self.above.0) + 1)?;
         for (at, own) in above.iter().zip(&own) {
             let most = &mut begins[*at as usize + 1];
             *most = (*most).max(own + 1);
@@ -209,7 +209,7 @@ impl Building for Step<'_> {
     }
 
     fn padded(&mut self) -> Result<Indices, StorageError> {
-        let mut to = self.array_of_places("coordinates")?;
+        let mut to: Vec<u32> = self.array_of_places("coordinates")?;
         // An extent has 32 bits.
         #[allow(clippy::cast_possible_truncation)]
         to.fill(self.space.extent(self.level) as u32);
@@ -218,9 +218,9 @@ impl Building for Step<'_> {
     }
 
     fn present(&mut self) -> Result<Indices, StorageError> {
-        let mut present = self.array_of_places("bits")?;
+        let mut present: Vec<u8> = self.array_of_places("bits")?;
         let shared = Shared::of(&mut present);
         self.walk.each(|_, at| at.iter().for_each(|at| shared.set(*at as usize, 1)));
-        Ok(Indices::U32(present))
+        Ok(Indices::U8(present))
     }
 }

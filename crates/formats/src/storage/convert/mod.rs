@@ -35,6 +35,9 @@ const LONG: usize = 1 << 22;
 /// extents may still be too large for it.
 pub fn is_moved(from: &Format, to: &Format) -> bool {
     let (Some(own), Some(order)) = (from.order(), to.order()) else { return false };
+    if from.plain().is_some() || to.plain().is_some() {
+        return false;
+    }
     let known = |format: &Format| Stores::all(format);
     let Some((_, stores)) = known(from).zip(known(to)) else { return false };
     match own == order {

@@ -121,7 +121,7 @@ impl<'a> Source<'a> {
         for level in view.levels() {
             let narrow = level.arrays().iter().map(|array| match array {
                 IndexView::U32(all) => Some(*all),
-                IndexView::I64(_) => None,
+                IndexView::U8(_) | IndexView::U16(_) | IndexView::I64(_) => None,
             });
             let narrow: Option<Vec<&[u32]>> = narrow.collect();
             levels.push(match narrow?[..] {
