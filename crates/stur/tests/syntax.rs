@@ -218,8 +218,12 @@ fn item() -> impl Strategy<Value = Item> {
 
 fn file() -> impl Strategy<Value = File> {
     prop::collection::vec(item(), 0..6).prop_map(|mut items| {
-        // A scalar that is compared is an element, if no iterator has its name.
+        // A scalar that is compared is an element, if no iterator has its name; one with a type is one in subscripts
+        // too.
         for item in &mut items {
+            if let Item::Types(entries, _) = item {
+                entries.iter_mut().for_each(|entry| entry.tensor.text = "typed".into());
+            }
             if let Item::Rule(rule) = item
                 && rule.iterators.is_empty()
             {

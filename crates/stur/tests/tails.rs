@@ -52,6 +52,53 @@ fn comparisons_belong_to_the_reduction_whose_iterators_they_have() {
     );
     same("min(j) norm(k) X(j, k) * (i != j)", "min(j) (norm(k) X(j, k)) * (i != j)");
     same("max(j) max(k) X(j, k) * (k < j)", "max(j) (max(k) X(j, k) * (k < j))");
+    same(
+        "1 - min(j) sum(k) (X(i, k) - X(j, k))^2 * (i != j) + 5",
+        "1 - (min(j) (sum(k) (X(i, k) - X(j, k))^2) * (i != j)) + 5",
+    );
+}
+
+#[test]
+fn summands_leave_all_reductions_without_their_iterators() {
+    same("1 * sum(j) max(k) A(j, k) + 1", "1 * (sum(j) max(k) A(j, k)) + 1");
+    same("1 + sum(j) max(k) A(j, k) + x(j)", "1 + (sum(j) (max(k) A(j, k)) + x(j))");
+    same("1 - max(j) max(k) A(j, k) + 5", "1 - (max(j) (max(k) A(j, k))) + 5");
+    same("sqrt(sum(j) min(k) A(j, k) * x(k) + 1)", "sqrt((sum(j) (min(k) A(j, k) * x(k))) + 1)");
+    same(
+        "2 * sum(j) x(j) + max(k) A(j, k) + b(k) + 1",
+        "2 * (sum(j) x(j) + (max(k) A(j, k) + b(k))) + 1",
+    );
+    same("1 + sum(j) prod(k) A(j, k) + 1", "1 + (sum(j) (prod(k) A(j, k) + 1))");
+}
+
+/// Multiplied out, large products that nearly cancel would leave little of the differences.
+#[test]
+fn products_of_differences_stay_products() {
+    same(
+        "sum(n) w(n) * (x(n) - m) * (x(n) - m)",
+        "sum(n) w(n) * where(1, x(n) - m, 0) * where(1, x(n) - m, 0)",
+    );
+    same(
+        "1 + sum(k, l) (A(k, i) - m(i)) * S(k, l) * (A(l, i) - m(i))",
+        "1 + (sum(k, l) where(1, A(k, i) - m(i), 0) * S(k, l) * where(1, A(l, i) - m(i), 0))",
+    );
+    same(
+        "w(n) * (x(n) - m(i)) * (B(n, i) - m(i))",
+        "w(n) * where(1, x(n) - m(i), 0) * where(1, B(n, i) - m(i), 0)",
+    );
+    // All of elements with the same iterators, or only one difference.
+    for text in ["sum(n) w(n) * (x(n) - y(n)) * (x(n) - z(n))", "sum(n) w(n) * (x(n) - m)"] {
+        let parsed = parse(&format!("y(i) := {text}")).0.to_string();
+        assert!(!parsed.contains("where"), "{parsed}");
+    }
+}
+
+#[test]
+fn sums_of_comparisons_are_compared() {
+    same(
+        "where((i = 0) + (i = N - 1) > 0, 1, x(i))",
+        "where(((i = 0) + (i = N - 1)) > 0, 1, x(i))",
+    );
 }
 
 #[test]

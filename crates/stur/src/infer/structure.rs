@@ -255,13 +255,25 @@ pub(crate) fn side(set: &Set, position: usize) -> Result<Set, dastac_poly::Error
 pub(crate) fn unbounded(iterator: &str, span: Span) -> Diagnostic {
     Diagnostic::error(
         "E0301",
-        format!("iterator `{iterator}` is unbounded"),
+        match iterator.split_once(".at") {
+            Some((tensor, _)) => format!("nothing says which elements `{tensor}` has"),
+            None => format!("iterator `{iterator}` is unbounded"),
+        },
         span,
-        format!("no comparison, dimension or structure bounds `{iterator}` here"),
+        match iterator.split_once(".at") {
+            Some(_) => "subscripts that nothing bounds".to_owned(),
+            None => format!("no comparison, dimension or structure bounds `{iterator}` here"),
+        },
     )
-    .hint(format!(
-        "add a comparison such as `(0 <= {iterator} < N)`, or `:D` of the tensor that it indexes"
-    ))
+    .hint(match iterator.split_once(".at") {
+        // What the head's subscripts are, which has no name in programs.
+        Some((tensor, _)) => format!(
+            "say which elements `{tensor}` has: `{tensor}:D(..) := (0 <= .. < N)`, with an iterator for each subscript"
+        ),
+        None => format!(
+            "add a comparison such as `(0 <= {iterator} < N)`, or `:D` of the tensor that it indexes"
+        ),
+    })
 }
 
 /// A point of a non-empty set, in words.

@@ -23,6 +23,8 @@ pub(super) struct Parser<'a> {
     pub(super) heads: &'a BTreeSet<String>,
     /// Those of them that have no iterators.
     pub(super) scalars: &'a BTreeSet<String>,
+    /// Names with types that have subscripts nowhere.
+    pub(super) typed: &'a BTreeSet<String>,
 }
 
 pub(super) fn error(

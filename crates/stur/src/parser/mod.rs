@@ -62,6 +62,7 @@ pub(crate) fn parse_lines(source: &str) -> Parsed {
     let (mut file, mut broken) = (File::default(), Vec::new());
     let lines = lines(&tokens);
     let (heads, scalars) = (heads(&lines), scalars::named(&lines));
+    let typed = scalars::typed(&lines);
     for line in lines {
         if line.iter().any(|token| token.kind == TokenKind::Invalid) {
             broken.push(line.to_vec()); // reported by the lexer
@@ -78,7 +79,7 @@ pub(crate) fn parse_lines(source: &str) -> Parsed {
         let Some(last) = tokens.last() else { continue };
         let end = Span::new(last.span.end, last.span.end);
         let warnings = Vec::new();
-        let (heads, scalars) = (&heads, &scalars);
+        let (heads, scalars, typed) = (&heads, &scalars, &typed);
         let mut parser = Parser {
             source,
             tokens: &tokens,
@@ -89,6 +90,7 @@ pub(crate) fn parse_lines(source: &str) -> Parsed {
             iterators: BTreeSet::new(),
             heads,
             scalars,
+            typed,
         };
         let item = parser.item();
         diagnostics.append(&mut parser.warnings);
@@ -477,7 +479,8 @@ impl Parser<'_> {
         }
         if aspect == Aspect::Value {
             let is_function = |name: &str, arguments: &[Node]| self.is_function(name, arguments);
-            scalars::compared(&mut node, self.scalars, &taken, &is_function);
+            let scalars = (self.scalars, self.typed);
+            scalars::compared(&mut node, scalars, &taken, &is_function);
         }
         let is_reduction = matches!(node.kind, NodeKind::Reduced(..));
         // `sum(j) A(i, j) > 2` could be either.
@@ -565,7 +568,10 @@ impl Parser<'_> {
             (None, Term::Reduced { reduction, body, .. }) if is_reduction => {
                 (Some(reduction), *body)
             }
-            (None, body) => (None, chosen::joined(body)),
+            (None, mut body) => {
+                sums::apart(&mut body, &taken);
+                (None, chosen::joined(body))
+            }
         };
         Ok(RuleItem {
             tensor,

@@ -84,25 +84,28 @@ pub(super) fn factors(node: &mut Node) {
     attach(node, moved);
 }
 
-/// What a reduction reduces: sums in it end before the summands that have none of their iterators, and comparisons
-/// without the iterators of a reduction in it belong to the outer one, as `(i != j)` in
-/// `min(j) sum(k) (X(i, k) - X(j, k))^2 * (i != j)`.
-pub(super) fn reduced(mut node: Node) -> Node {
-    if !is_sum(&node) {
+/// What a reduction reduces: sums, minima and maxima in it end before the summands that have none of their iterators,
+/// and comparisons without the iterators of a reduction in it belong to the outer one, as `(i != j)` in
+/// `min(j) sum(k) (X(i, k) - X(j, k))^2 * (i != j) + 5`.
+pub(super) fn reduced(node: Node) -> Node {
+    let single = !is_sum(&node);
+    let (mut first, mut rest) = if single { (node, Vec::new()) } else { parts(node) };
+    let last = rest.last_mut().map_or(&mut first, |(_, last)| last);
+    let mut beside = Vec::new();
+    if let NodeKind::Reduced(Reduction { operator, .. }, Quantifier::Some, _) = &last.kind
+        && matches!(operator, ReduceOp::Sum | ReduceOp::Min | ReduceOp::Max)
+    {
+        spill(last, true, &mut beside);
+    }
+    if single {
         let mut moved = Vec::new();
-        cut(&mut node, &mut moved, &mut |reduction, _, op, factor| {
+        cut(last, &mut moved, &mut |reduction, _, op, factor| {
             op == BinaryOp::Mul && is_comparison(factor) && !has_one(factor, reduction)
         });
-        attach(&mut node, moved);
+        attach(last, moved);
     }
-    if let NodeKind::Reduced(Reduction { operator: ReduceOp::Sum, .. }, Quantifier::Some, _) =
-        &node.kind
-    {
-        let mut moved = Vec::new();
-        spill(&mut node, true, &mut moved);
-        node = chain(node, moved);
-    }
-    node
+    rest.extend(beside);
+    chain(first, rest)
 }
 
 /// Moves summands out of the reduction in which a node ends; `bound` if something stands before the node that would

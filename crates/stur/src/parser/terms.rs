@@ -4,7 +4,9 @@
 
 use super::node::{Node, NodeKind, POS, Quantifier};
 use super::statistics::reduced;
-use super::values::{divide, floor, is_value, larger, negated, quotient, remainder};
+use super::values::{
+    divide, floor, has_comparison, is_value, larger, negated, quotient, remainder,
+};
 use super::{Parser, Result, error, sums, tails, with_hint, words};
 use crate::ast::{BinaryOp, CompareOp, Comparison, Expr, ExprKind, Name, ReduceOp, Span, Term};
 use crate::diagnostic::Diagnostic;
@@ -418,7 +420,9 @@ impl Parser<'_> {
             NodeKind::Compare(operands, operators) if operands.iter().any(is_position) => {
                 position(operands, &operators, span)
             }
-            NodeKind::Compare(operands, operators) if operands.iter().any(is_value) => {
+            NodeKind::Compare(operands, operators)
+                if operands.iter().any(|one| is_value(one) || has_comparison(one)) =>
+            {
                 self.comparisons(operands, &operators, span)
             }
             NodeKind::Compare(operands, operators) => {

@@ -128,6 +128,17 @@ pub(super) fn all_hold(
     is_zero(vec![Term::Reduced { reduction, body: Box::new(body), span }])
 }
 
+/// Whether a part of a comparison is computed of comparisons: `(i = 0) + (i = N - 1)`.
+pub(super) fn has_comparison(node: &Node) -> bool {
+    match &node.kind {
+        NodeKind::Compare(..) => true,
+        NodeKind::Neg(_) | NodeKind::Paren(_) | NodeKind::Chain(..) => {
+            node.parts().into_iter().any(has_comparison)
+        }
+        _ => false,
+    }
+}
+
 /// Whether a part of a comparison is the value of elements, not an integer.
 pub(super) fn is_value(node: &Node) -> bool {
     match &node.kind {
