@@ -12,18 +12,27 @@ fn moves(index: &Index, var: VarId) -> Option<i64> {
 }
 
 /// Whether the loads of a value are of one element or of neighbours for neighbouring values of a variable, some of them
-/// of neighbours, and nothing else mentions it.
+/// of neighbours, and nothing else mentions it. Pairs count as neighbours where both of their elements are loaded: real
+/// and imaginary parts.
 fn neighbours(value: &Value, var: VarId) -> bool {
     let (mut possible, mut some) = (true, false);
+    let mut pairs: Vec<(BufferId, &Index)> = Vec::new();
     value.visit(&mut |value| match value {
-        Value::Load(_, index) => match moves(index, var) {
+        Value::Load(buffer, index) => match moves(index, var) {
             Some(stride) => some |= stride != 0,
+            None if index.constant_stride(var) == Some(2) => pairs.push((*buffer, index)),
             None => possible = false,
         },
         Value::FromIndex(index) => possible &= !index.mentions(var),
         _ => {}
     });
-    possible && some
+    let is_whole = |(buffer, index): &(BufferId, &Index)| {
+        let other = |(other, at): &(BufferId, &Index)| {
+            other == buffer && at.constant_difference(index).is_some_and(|by| by.abs() == 1)
+        };
+        pairs.iter().any(other)
+    };
+    possible && (some || !pairs.is_empty()) && pairs.iter().all(is_whole)
 }
 
 /// Sums of so many terms are written term by term.
@@ -180,6 +189,14 @@ mod tests {
         assert_eq!(of("sum(l = 0 to N) sum(k = 0 to N) B[N * k + i + l]"), (false, true));
         assert_eq!(of("B[i]"), (false, true));
         assert_eq!(of("B[2 * i]"), (false, false));
+        // Both elements of pairs.
+        assert_eq!(of("sum(k = 0 to N) B[2 * k] * B[2 * k + 1]"), (true, false));
+        assert_eq!(
+            of("sum(k = 0 to N) B[(N * i + k) * 2 + 1] * B[(N * i + k) * 2]"),
+            (true, false)
+        );
+        assert_eq!(of("sum(k = 0 to N) B[2 * k] * B[2 * k + 2]"), (false, false));
+        assert_eq!(of("B[2 * i] * B[2 * i + 1] * B[i]"), (false, true));
     }
 
     #[test]

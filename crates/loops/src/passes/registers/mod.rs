@@ -38,6 +38,7 @@ mod fetch_rows;
 mod gathered;
 mod lanes;
 mod packed;
+mod pairs;
 mod reduce;
 mod side_by_side;
 mod statements;

@@ -150,6 +150,9 @@ impl Lowering<'_> {
                 self.transposed((value, buffer, index), instance, rows, group)
             }
             (None, Others::Packed) => Ok(self.packed((buffer, index), instance, &lanes, ty)),
+            (None, Others::Gathered) if by == Some(2) => {
+                Ok(self.parts_of_pairs((buffer, index), here, &lanes, ty))
+            }
             (None, Others::Gathered) => {
                 let places = self.places(index, instance, &lanes)?;
                 let gather = Gather { buffer, places, mask: lanes.mask };

@@ -54,6 +54,10 @@ impl Walk<'_> {
         {
             return None;
         }
+        // In loops that are empty, what bounds loads may not be there.
+        if !nest.levels.is_empty() && sum.lower.iter().chain(&sum.upper).any(Index::has_loads) {
+            return None;
+        }
         let buffer = self.buffers.get(store.buffer.0 as usize)?.clone();
         let bytes = self.element_bytes(store);
         let (base, extent) = match nest.levels.is_empty() {
