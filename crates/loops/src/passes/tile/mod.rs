@@ -32,6 +32,7 @@ mod block_sums;
 mod block_updates;
 mod choose_tiles;
 mod cut_choices;
+mod cut_multiples;
 mod few;
 mod follow_diagonals;
 mod fuse_reductions;
@@ -83,6 +84,7 @@ pub const TILE: Sequence = Sequence {
     passes: &[
         "count-windows",
         "cut-choices",
+        "cut-multiples",
         "block-updates",
         "contract",
         "merge-stores",
@@ -129,6 +131,16 @@ pub(super) const PASSES: &[Pass] = &[
             after: "parallel i = max(0, 1) to N { A[i] = 1.0 } parallel i = 0 to min(N, 1) { A[i] = 2.0 }",
         },
         run: cut_choices::run,
+    },
+    Pass {
+        name: "cut-multiples",
+        about: "cut loops where a quotient by a size changes: it is one number in each part",
+        example: Example {
+            before: "for j = 0 to M { y[j] += x[j - N * floor(j, N)] }",
+            after: "if N >= 1 { for q = floor(0, N) to floor(M - 1, N) + 1 { \
+                for j = max(0, N * q) to min(M, N * q + N) { y[j] += x[j - N * q] } } }",
+        },
+        run: cut_multiples::run,
     },
     Pass {
         name: "peel-borders",

@@ -10,8 +10,33 @@ use crate::ast::{Name, ReduceOp, RuleItem, Term};
 use crate::check::structures::rename_term;
 use crate::parser::sums::free;
 
-/// Writes the sums among the factors of a rule's products in place.
+/// Writes the sums among the factors of a rule's products in place, and so in sums within the rule, which become rules.
 pub(super) fn sums(rule: &mut RuleItem, symbols: &BTreeSet<String>) {
+    of_rule(rule, symbols);
+    let mut names = all_names(&rule.body);
+    names.extend(symbols.iter().cloned());
+    names.extend(rule.iterators.iter().map(|name| name.text.clone()));
+    inside(&mut rule.body, symbols, &mut names);
+}
+
+/// Does so in the sums within a term, the outer ones first.
+fn inside(term: &mut Term, symbols: &BTreeSet<String>, names: &mut BTreeSet<String>) {
+    let heads = free(term).into_iter().filter(|name| !symbols.contains(name)).collect();
+    if let Term::Reduced { reduction, body, .. } = term
+        && reduction.operator == ReduceOp::Sum
+    {
+        let own = std::mem::take(names);
+        let mut inliner = Inliner { heads, symbols, names: own, over: Vec::new() };
+        inliner.summand(body);
+        let is_new = |name: &Name| reduction.iterators.iter().all(|one| one.text != name.text);
+        let over: Vec<Name> = inliner.over.into_iter().filter(is_new).collect();
+        reduction.iterators.extend(over);
+        *names = inliner.names;
+    }
+    term.parts_mut().iter_mut().for_each(|part| inside(part, symbols, names));
+}
+
+fn of_rule(rule: &mut RuleItem, symbols: &BTreeSet<String>) {
     if rule.reduction.as_ref().is_some_and(|one| one.operator != ReduceOp::Sum) {
         return;
     }
