@@ -143,6 +143,28 @@ pub fn of_copies(store: &Store, var: VarId) -> bool {
     sets && copies && some && !store.value.loads(store.buffer)
 }
 
+/// Whether a store sets other elements for other values of a variable to functions of elements at any places, which can
+/// be loaded one by one into lanes, and stored one by one: that costs less than a function does.
+pub fn of_calls(store: &Store, var: VarId) -> bool {
+    let mut possible = store.value.has_calls();
+    store.value.visit(&mut |value| match value {
+        Value::Sum(_) => possible = false,
+        Value::FromIndex(index) => possible &= !index.mentions(var),
+        _ => {}
+    });
+    let apart = store.index.constant_stride(var).is_some_and(|stride| stride != 0);
+    let varies = || {
+        let mut varies = false;
+        store.value.visit(&mut |value| {
+            if let Value::Load(_, index) = value {
+                varies |= index.mentions(var);
+            }
+        });
+        varies
+    };
+    apart && possible && varies() && !store.value.loads(store.buffer)
+}
+
 /// The variables among `vars` of which neighbouring values can be in lanes, first those whose elements are neighbours
 /// where they are stored.
 pub fn choices(store: &Store, vars: impl Iterator<Item = VarId>) -> Vec<VarId> {

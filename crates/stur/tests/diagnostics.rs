@@ -291,6 +291,20 @@ fn syntax_of_terms() {
         "#]],
     );
     errors(
+        "y := count(i, j) A(i) > B(j) * (i < j)",
+        expect![[r#"
+        E0303 `A` has no dimensions
+          @ 17..21 "A(i)": read here, but neither computed nor declared
+          = declare them, for example `A:D(i) := (0 <= i < ..)`
+        E0303 `B` has no dimensions
+          @ 24..28 "B(j)": read here, but neither computed nor declared
+          = declare them, for example `B:D(j) := (0 <= j < ..)`
+        W0105 a comparison is a factor of what is compared
+          @ 31..38 "(i < j)": part of the right side
+          = to restrict what is compared, put the comparison of values in parentheses: `(A(i) > B(i)) * (i < N)`
+    "#]],
+    );
+    errors(
         "A(i) := b(i) * i < 3\nB(i) := b(i) * ((i < 3) < 4)",
         expect![[r#"
             E0303 `b` has no dimensions

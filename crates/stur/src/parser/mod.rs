@@ -6,6 +6,7 @@
 
 mod chosen;
 mod cursor;
+mod differences;
 mod formats;
 pub(crate) mod means;
 mod names;
@@ -104,6 +105,7 @@ pub(crate) fn parse_lines(source: &str) -> Parsed {
     }
     means::resolve(&mut file);
     names::resolve(&mut file);
+    differences::keep(&mut file);
     diagnostics.sort_by_key(Diagnostic::place);
     Parsed { file, diagnostics, broken }
 }
@@ -568,10 +570,7 @@ impl Parser<'_> {
             (None, Term::Reduced { reduction, body, .. }) if is_reduction => {
                 (Some(reduction), *body)
             }
-            (None, mut body) => {
-                sums::apart(&mut body, &taken);
-                (None, chosen::joined(body))
-            }
+            (None, body) => (None, chosen::joined(body)),
         };
         Ok(RuleItem {
             tensor,

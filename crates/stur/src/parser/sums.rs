@@ -98,63 +98,7 @@ fn added_for_each(reduction: &Reduction, mut summand: Term) -> Term {
             hold(&mut summand, &iterator.text);
         }
     }
-    keep_differences(&mut summand);
     summand
-}
-
-/// The summands of a right-hand side, with products of differences as [`added_for_each`] leaves them, where that says
-/// the same: all their products have all iterators but those of the head.
-pub(super) fn apart(body: &mut Term, head: &BTreeSet<String>) {
-    match body {
-        Term::Sum(parts, _) => parts.iter_mut().for_each(|part| apart(part, head)),
-        Term::Product(..) => {
-            let names = free(body);
-            let mut summed = names.iter().filter(|name| !head.contains(*name)).peekable();
-            if summed.peek().is_some() && summed.all(|name| !differs(body, name)) {
-                keep_differences(body);
-            }
-        }
-        _ => {}
-    }
-}
-
-/// Keeps several differences of a product as values, if one of them is of elements and what is the same for many, such
-/// as a mean: multiplied out, large products that nearly cancel would leave little of them.
-///
-/// Before -> after: `w(n) * (x(n) - m) * (y(n) - k)` -> `w(n) * where(1, x(n) - m, 0) * where(1, y(n) - k, 0)`.
-fn keep_differences(term: &mut Term) {
-    let Term::Product(factors, _) = term else { return };
-    let differences = factors.iter().filter(|factor| is_difference(factor));
-    if differences.clone().count() < 2 || !differences.into_iter().any(is_centred) {
-        return;
-    }
-    for factor in factors.iter_mut().filter(|factor| is_difference(factor)) {
-        let span = factor.span();
-        let value = std::mem::replace(factor, Term::one(span));
-        *factor = whole(value, span);
-    }
-}
-
-/// Whether a term is a sum of elements in which something is subtracted.
-fn is_difference(term: &Term) -> bool {
-    let Term::Sum(parts, _) = term else { return false };
-    let is_negative = |part: &Term| match part {
-        Term::Number { value, .. } => *value < 0.0,
-        Term::Product(factors, _) => {
-            matches!(factors.first(), Some(Term::Number { value, .. }) if *value < 0.0)
-        }
-        _ => false,
-    };
-    let negative = parts.iter().filter(|part| is_negative(part)).count();
-    (1..parts.len()).contains(&negative) && !free(term).is_empty()
-}
-
-/// Whether the summands of a sum have different iterators.
-fn is_centred(sum: &Term) -> bool {
-    let Term::Sum(parts, _) = sum else { return false };
-    let mut names = parts.iter().map(free);
-    let first = names.next();
-    names.any(|other| Some(&other) != first.as_ref())
 }
 
 /// Keeps the sums that have an iterator in some summands only from being multiplied out.
@@ -170,7 +114,7 @@ fn hold(term: &mut Term, name: &str) {
 
 /// Whether the products of a term, multiplied out, go over different values of an iterator: some only have it, or some
 /// only have it as a subscript by itself, which ranges over a dimension: `x(i) + x(i + 1)`.
-fn differs(term: &Term, name: &str) -> bool {
+pub(super) fn differs(term: &Term, name: &str) -> bool {
     !is_in_all(term, name) || ranges(term, name).is_none()
 }
 

@@ -85,6 +85,13 @@ impl Parser<'_> {
         let last = operands.len() - 1;
         operands.swap(0, last);
         self.warn_of_strays(&operands.iter().collect::<Vec<_>>());
+        if let Some(factor) = masked_operand(&operands[last]) {
+            let message = "a comparison is a factor of what is compared";
+            let warning = Diagnostic::warning("W0105", message, factor, "part of the right side");
+            self.warnings.push(warning.hint(
+                "to restrict what is compared, put the comparison of values in parentheses: `(A(i) > B(i)) * (i < N)`",
+            ));
+        }
         let span = operands[0].span.to(operands[last].span);
         let operands = operands.into_iter().map(|node| self.rounded(node)).collect();
         Ok(Node { kind: NodeKind::Compare(operands, operators), span })
@@ -501,6 +508,17 @@ fn position(operands: Vec<Node>, operators: &[CompareOp], span: Span) -> Result<
         }
         _ => wrong("the position of what is not a tensor's element", tensor.span, "not an element"),
     }
+}
+
+/// The comparison of integers in which a product ends that is the last part of a comparison of values, as `(i < j)` in
+/// `A(i) > B(j) * (i < j)`.
+fn masked_operand(operand: &Node) -> Option<Span> {
+    let NodeKind::Chain(first, rest) = &operand.kind else { return None };
+    let Some((BinaryOp::Mul, Node { kind: NodeKind::Paren(inner), span })) = rest.last() else {
+        return None;
+    };
+    let NodeKind::Compare(parts, _) = &inner.kind else { return None };
+    (is_value(first) && !parts.iter().any(is_value)).then_some(*span)
 }
 
 /// A node where an integer expression stands.

@@ -121,7 +121,9 @@ impl Lowering<'_> {
             })
         };
         let copies = || {
-            let mut copies = vars.iter().filter(|var| lanes::of_copies(store, **var));
+            let one_by_one =
+                |var: &&VarId| lanes::of_copies(store, **var) || lanes::of_calls(store, **var);
+            let mut copies = vars.iter().filter(one_by_one);
             copies.find_map(|var| across(*var, Others::Packed))
         };
         neighbours().or_else(blocks).or_else(copies)

@@ -63,7 +63,8 @@ fn lane(walk: &Walk<'_>, nest: &Nest) -> Option<(VarId, i64)> {
     let var = nest.levels.last()?.var;
     let calls = store.value.has_calls();
     let possible = count > 1 && (calls || !element.is_integer()) && !has_sums(&store.value);
-    if !possible || nest.is_scheduled(&walk.function.hints) || !lanes::of_elements(store, var) {
+    let in_lanes = lanes::of_elements(store, var) || lanes::of_calls(store, var);
+    if !possible || nest.is_scheduled(&walk.function.hints) || !in_lanes {
         return None;
     }
     (calls || streams(walk, nest, var, !walk.inside).is_some()).then_some((var, count))
@@ -102,13 +103,15 @@ mod tests {
             of("parallel i = 0 to 100 { P[i] = compare(exp(B[i]) < 2.0) }"),
             of("parallel i = 0 to 50 { A[2 * i] = tanh(B[i]) }"),
             of("parallel i = 0 to 100 { A[i] = tanh(B[0]) }"),
+            of("parallel i = 0 to 100 { A[i] = tanh(B[i / 2]) * B[99 - i] }"),
         ];
         expect![[r#"
             parallel i = 0 to 100 {
             parallel i = 0 to 100 hint(nest, tile 4, lanes 4) {
             parallel i = 0 to 100 hint(nest, tile 4, lanes 4) {
-            parallel i = 0 to 50 {
+            parallel i = 0 to 50 hint(nest, tile 4, lanes 4) {
             parallel i = 0 to 100 {
+            parallel i = 0 to 100 hint(nest, tile 4, lanes 4) {
         "#]]
         .assert_eq(&all.concat());
     }
