@@ -1,6 +1,6 @@
 //! Where results go: standard output, and files that appear whole or not at all.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, ErrorKind, Write};
 use std::path::{Path, PathBuf};
@@ -10,6 +10,9 @@ use clap::CommandFactory;
 use super::Result;
 use super::failure::Failure;
 use super::source::{Source, reason};
+
+/// As many links are followed by Linux.
+const MAX_LINKS: usize = 40;
 
 /// Writes to standard output; a reader that has gone away is no error.
 pub fn stdout(bytes: &[u8]) -> Result<()> {
@@ -41,6 +44,7 @@ pub fn completions(shell: clap_complete::Shell) -> Result<()> {
 /// Whether two paths name one file, which may not be there yet.
 pub fn same_file(one: &Path, other: &Path) -> bool {
     let place = |path: &Path| {
+        let path = &behind_links(path);
         fs::canonicalize(path).or_else(|_| {
             let name = path.file_name().ok_or(ErrorKind::InvalidInput)?;
             let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
@@ -48,6 +52,16 @@ pub fn same_file(one: &Path, other: &Path) -> bool {
         })
     };
     matches!((place(one), place(other)), (Ok(one), Ok(other)) if one == other)
+}
+
+/// What a link to a file that is not there yet leads to.
+fn behind_links(path: &Path) -> PathBuf {
+    let mut path = path.to_path_buf();
+    for _ in 0..MAX_LINKS {
+        let Ok(target) = fs::read_link(&path) else { break };
+        path = path.parent().map_or_else(|| target.clone(), |folder| folder.join(&target));
+    }
+    path
 }
 
 /// Refuses early what would fail late: to write over the program itself, or into a folder that is not there.
@@ -112,8 +126,27 @@ pub fn file(path: &Path, write: &mut dyn FnMut(&mut dyn Write) -> io::Result<()>
     result.map_err(cannot)
 }
 
+/// Removes what interrupted processes have left of the same file.
+fn remove_left_over(target: &Path, name: &OsStr) {
+    let folder = target.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let Ok(entries) = fs::read_dir(folder.unwrap_or(Path::new("."))) else { return };
+    let begin = format!(".{}.", name.to_string_lossy());
+    for entry in entries.flatten() {
+        let own = entry.file_name();
+        let process = own.to_str().and_then(|own| own.strip_prefix(&begin)?.split_once('-'));
+        let Some((process, attempt)) = process else { continue };
+        let numbers = [process, attempt].iter().all(|part| part.parse::<u32>().is_ok());
+        if numbers && Path::new("/proc/self").exists() && !Path::new("/proc").join(process).exists()
+        {
+            // Somebody else may have done so.
+            let _ = fs::remove_file(entry.path());
+        }
+    }
+}
+
 fn temporary_beside(target: &Path) -> io::Result<(PathBuf, File)> {
     let name = target.file_name().ok_or(ErrorKind::InvalidInput)?;
+    remove_left_over(target, name);
     for attempt in 0..100 {
         let mut hidden = OsString::from(".");
         hidden.push(name);

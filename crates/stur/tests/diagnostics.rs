@@ -328,6 +328,8 @@ fn limits() {
     .assert_eq(&plain(&deep, &diagnostics));
     let long = format!("A(i) := b(i) * (i{} < 3)", " + i".repeat(257));
     assert_eq!(load(&long).unwrap_err()[0].code, "E0005");
+    let long = format!("A(i) := b(i){}", " * b(i)".repeat(2049));
+    assert_eq!(load(&long).unwrap_err()[0].code, "E0005");
     let wide = format!("A(i, j) := b(){}", " * (x(i) + x(j) + z(i) + z(j) + 1)".repeat(7));
     assert_eq!(load(&wide).unwrap_err()[0].code, "E0205");
     // Long sums and deep-but-allowed groups are fine.

@@ -16,6 +16,8 @@ use crate::lexer::TokenKind;
 const MAX_NESTING: usize = 64;
 /// The number of operators in one integer expression, which bounds the height of its tree: it leans to the left.
 const MAX_OPERATORS: usize = 256;
+/// Factors of one product.
+const MAX_FACTORS: usize = 2048;
 
 impl Parser<'_> {
     /// A comparison, or several that are joined by words: `a and b` is `(a) * (b)`, and `a or b` is the larger one.
@@ -178,6 +180,11 @@ impl Parser<'_> {
     ) -> Result<Node> {
         let mut rest = Vec::new();
         while let Some((mark, op)) = marks.iter().find(|(mark, _)| self.is(mark)) {
+            if rest.len() == MAX_FACTORS && *op == BinaryOp::Mul {
+                let message = format!("more than {MAX_FACTORS} factors in one product");
+                let error = error("E0005", message, self.span(), "one too many");
+                return Err(with_hint(error, "compute parts of it by rules of their own"));
+            }
             self.eat(mark);
             rest.push((*op, operand(self)?));
         }
