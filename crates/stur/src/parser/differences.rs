@@ -10,8 +10,9 @@ use super::statistics::whole;
 use super::sums::{differs, free};
 use crate::ast::{Aspect, File, Item, ReduceOp, Term};
 
-/// Keeps several differences of a product as values, if one of them is of elements and what is the same for many, such
-/// as a mean. Not those of sparse tensors, which have products of few elements where they are multiplied out.
+/// Keeps differences of elements and what is the same for many, such as a mean, as values, if there are several
+/// differences in a product. Not those of sparse tensors, which have products of few elements where they are multiplied
+/// out.
 pub(super) fn keep(file: &mut File) {
     let formats = file.items.iter().filter_map(|item| match item {
         Item::Format(item) => Some(item.tensor.text.clone()),
@@ -59,9 +60,9 @@ fn summands(term: &mut Term, test: &mut dyn FnMut(&Term) -> bool, sparse: &BTree
 
 fn product(term: &mut Term, sparse: &BTreeSet<String>) {
     let Term::Product(factors, _) = term else { return };
-    let kept = |factor: &Term| is_difference(factor) && !reads(factor, sparse);
-    let differences = factors.iter().filter(|factor| kept(factor));
-    if differences.clone().count() < 2 || !differences.into_iter().any(is_centred) {
+    let kept =
+        |factor: &Term| is_difference(factor) && is_centred(factor) && !reads(factor, sparse);
+    if factors.iter().filter(|factor| is_difference(factor)).count() < 2 {
         return;
     }
     for factor in factors.iter_mut().filter(|factor| kept(factor)) {
@@ -91,10 +92,10 @@ fn is_difference(term: &Term) -> bool {
     (1..parts.len()).contains(&negative) && !free(term).is_empty()
 }
 
-/// Whether the summands of a sum have different iterators.
+/// Whether the summands of a sum have different iterators, but for numbers.
 fn is_centred(sum: &Term) -> bool {
     let Term::Sum(parts, _) = sum else { return false };
-    let mut names = parts.iter().map(free);
+    let mut names = parts.iter().filter(|part| !matches!(part, Term::Number { .. })).map(free);
     let first = names.next();
     names.any(|other| Some(&other) != first.as_ref())
 }
