@@ -65,6 +65,14 @@ impl Index {
         }
     }
 
+    /// This expression with another one in the place of a part of it, as it stands.
+    pub fn replace(&self, part: &Index, by: &Index) -> Index {
+        match self == part {
+            true => by.clone(),
+            false => self.map_parts(&mut |inner| inner.replace(part, by)),
+        }
+    }
+
     /// Rebuilds the expression with the folding constructors, each leaf replaced by what `leaf` gives for it.
     pub fn rebuild(&self, leaf: &dyn Fn(&Index) -> Index) -> Index {
         let go = |index: &Index| index.rebuild(leaf);

@@ -53,7 +53,7 @@ impl Tensor {
     ) -> Result<Tensor, StorageError> {
         if let Some(plain) = format.plain() {
             narrow::fits(entries.shape(), format)?;
-            return Tensor::from_entries(entries, &plain, build)?.in_widths_of(format);
+            return Ok(Tensor::from_entries(entries, &plain, build)?.in_widths_of(format));
         }
         let packing = Packing::new(entries.shape(), format)?;
         let shape = entries.shape();
@@ -83,10 +83,10 @@ impl Tensor {
         }
         if let Some(plain) = format.plain() {
             narrow::fits(&self.shape, format)?;
-            return self.convert(&plain, build)?.in_widths_of(format);
+            return Ok(self.convert(&plain, build)?.in_widths_of(format));
         }
         if let Some(plain) = self.format.plain() {
-            return self.clone().in_widths_of(&plain)?.convert(format, build);
+            return self.clone().in_widths_of(&plain).convert(format, build);
         }
         let packing = Packing::new(&self.shape, format)?;
         if packing.space().functions().is_empty()

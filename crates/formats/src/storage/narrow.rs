@@ -77,13 +77,9 @@ pub(super) fn fitted(levels: Vec<LevelData>, format: &Format) -> Vec<LevelData> 
 }
 
 impl Tensor {
-    /// The same tensor in a format that differs from its own in widths alone.
-    ///
-    /// # Errors
-    /// Coordinates that may be too large.
-    pub(super) fn in_widths_of(self, format: &Format) -> Result<Tensor, StorageError> {
-        fits(&self.shape, format)?;
+    /// The same tensor in a format that differs from its own in widths alone, which its coordinates fit.
+    pub(super) fn in_widths_of(self, format: &Format) -> Tensor {
         let levels = fitted(self.levels, format);
-        Ok(Tensor { levels, format: format.clone(), ..self })
+        Tensor { levels, format: format.clone(), ..self }
     }
 }

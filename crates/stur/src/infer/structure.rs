@@ -7,7 +7,7 @@ use dastac_poly::{Map, Set};
 
 use super::group::Group;
 use crate::affine::{ValueError, value};
-use crate::ast::Span;
+use crate::ast::{PLACE, Span};
 use crate::coefficient::Coefficient;
 use crate::diagnostic::Diagnostic;
 use crate::program::{Applied, Definition, Guard, Program, Rule, RuleId, TensorId};
@@ -253,27 +253,24 @@ pub(crate) fn side(set: &Set, position: usize) -> Result<Set, dastac_poly::Error
 }
 
 pub(crate) fn unbounded(iterator: &str, span: Span) -> Diagnostic {
-    Diagnostic::error(
-        "E0301",
-        match iterator.split_once(".at") {
-            Some((tensor, _)) => format!("nothing says which elements `{tensor}` has"),
-            None => format!("iterator `{iterator}` is unbounded"),
-        },
-        span,
-        match iterator.split_once(".at") {
-            Some(_) => "subscripts that nothing bounds".to_owned(),
-            None => format!("no comparison, dimension or structure bounds `{iterator}` here"),
-        },
-    )
-    .hint(match iterator.split_once(".at") {
-        // What the head's subscripts are, which has no name in programs.
-        Some((tensor, _)) => format!(
-            "say which elements `{tensor}` has: `{tensor}:D(..) := (0 <= .. < N)`, with an iterator for each subscript"
+    // What the head's subscripts are has no name in programs.
+    let (message, label, hint) = match iterator.split_once(PLACE) {
+        Some((tensor, _)) => (
+            format!("nothing says which elements `{tensor}` has"),
+            "subscripts that nothing bounds".to_owned(),
+            format!(
+                "say which elements `{tensor}` has: `{tensor}:D(..) := (0 <= .. < N)`, with an iterator for each subscript"
+            ),
         ),
-        None => format!(
-            "add a comparison such as `(0 <= {iterator} < N)`, or `:D` of the tensor that it indexes"
+        None => (
+            format!("iterator `{iterator}` is unbounded"),
+            format!("no comparison, dimension or structure bounds `{iterator}` here"),
+            format!(
+                "add a comparison such as `(0 <= {iterator} < N)`, or `:D` of the tensor that it indexes"
+            ),
         ),
-    })
+    };
+    Diagnostic::error("E0301", message, span, label).hint(hint)
 }
 
 /// A point of a non-empty set, in words.

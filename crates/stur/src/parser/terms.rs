@@ -180,7 +180,7 @@ impl Parser<'_> {
     ) -> Result<Node> {
         let mut rest = Vec::new();
         while let Some((mark, op)) = marks.iter().find(|(mark, _)| self.is(mark)) {
-            if rest.len() == MAX_FACTORS && *op == BinaryOp::Mul {
+            if rest.len() >= MAX_FACTORS && matches!(op, BinaryOp::Mul | BinaryOp::Div) {
                 let message = format!("more than {MAX_FACTORS} factors in one product");
                 let error = error("E0005", message, self.span(), "one too many");
                 return Err(with_hint(error, "compute parts of it by rules of their own"));

@@ -311,19 +311,11 @@ fn over(var: VarId, count: &Index, stmt: Stmt) -> Vec<Stmt> {
             _ => vec![Stmt::for_range(var, 0.into(), count.clone(), vec![stmt])],
         };
     };
-    let with = |by| replaced(count, &select, by).rebuild(&Index::clone);
+    let with = |by| count.replace(&select, by).rebuild(&Index::clone);
     let (then, otherwise) = (with(&then), with(&otherwise));
     vec![Stmt::If(If {
         condition: *condition,
         then: over(var, &then, stmt.clone()),
         otherwise: over(var, &otherwise, stmt),
     })]
-}
-
-/// An expression with another one in the place of a part of it.
-fn replaced(index: &Index, part: &Index, by: &Index) -> Index {
-    match index == part {
-        true => by.clone(),
-        false => index.map_parts(&mut |inner| replaced(inner, part, by)),
-    }
 }

@@ -225,14 +225,8 @@ impl Cuts<'_> {
 }
 
 fn replace(body: &mut [Stmt], part: &Index, by: &Index) {
-    fn replaced(index: &Index, part: &Index, by: &Index) -> Index {
-        if index == part {
-            return by.clone();
-        }
-        index.map_parts(&mut |inner| replaced(inner, part, by))
-    }
     for stmt in body {
-        stmt.map_indices(&mut |index| replaced(index, part, by));
+        stmt.map_indices(&mut |index| index.replace(part, by));
         stmt.bodies_mut().into_iter().for_each(|body| replace(body, part, by));
     }
 }
