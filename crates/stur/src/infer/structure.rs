@@ -259,7 +259,8 @@ pub(crate) fn unbounded(iterator: &str, span: Span) -> Diagnostic {
             format!("nothing says which elements `{tensor}` has"),
             "subscripts that nothing bounds".to_owned(),
             format!(
-                "say which elements `{tensor}` has: `{tensor}:D(..) := (0 <= .. < N)`, with an iterator for each subscript"
+                "say which elements `{tensor}` has: `{tensor}:D(..) := (0 <= .. < N)`, with an iterator for each \
+                subscript"
             ),
         ),
         None => (
